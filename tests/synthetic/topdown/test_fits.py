@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sfumato.synthetic.topdown import nonnegative_fit
-from sfumato.synthetic.topdown.controlled_rounding import rounded, rounded_root
+from sfumato.synthetic.topdown.limits.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.nonnegative_fit import Limits, Observed, fit_children, simplex_threshold
 from tests.cases import cases
 

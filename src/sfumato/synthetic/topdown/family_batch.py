@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.blas_threads import one_thread
-from sfumato.synthetic.topdown.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.hierarchy import Nodes
+from sfumato.synthetic.topdown.limits.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.limits.lookahead import Coming, Lookahead
 from sfumato.synthetic.topdown.nonnegative_fit import ITERATIONS, Limits, Observed, fit_children
 from sfumato.synthetic.topdown.unit_counts import LevelCounts

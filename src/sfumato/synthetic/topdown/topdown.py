@@ -24,15 +24,17 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.topdown.cell_query import CellQuery, Recode, cell_query
 from sfumato.synthetic.topdown.constraints import CountBound, Invariant
-from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator, Progress
+from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator
 from sfumato.synthetic.topdown.fingerprint import fingerprint
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.level_run import LevelRun, estimated_levels, family_workers
 from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits
 from sfumato.synthetic.topdown.noise_plan import LevelNoise, noise_plan, shares_of
 from sfumato.synthetic.topdown.state_file import StateFile
 from sfumato.synthetic.topdown.topdown_release import TopDownRelease, all_levels
 from sfumato.synthetic.topdown.tree_least_squares import MeasuredTable
-from sfumato.synthetic.topdown.unit_counts import LevelCounts, unit_counts
+from sfumato.synthetic.topdown.unit_counts import unit_counts
+from sfumato.synthetic.topdown.workers.level_progress import Progress, shown_levels
 
 __all__ = ["TopDown"]
 
@@ -246,8 +248,9 @@ class TopDown(Mechanism):
         *,
         intervals: bool = True,
         processes: int = 1,
+        spark: Any = None,
         state: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> TopDownRelease:
         """Measure the counts of a table and release whole counts of all places.
 
@@ -262,11 +265,14 @@ class TopDown(Mechanism):
             those counts only that a fit needs: of cells that the parent has people in.
         processes : int
             How many fit families. They see noisy counts only.
+        spark : pyspark.sql.SparkSession, optional
+            Whose executors fit families instead, with the same release.
         state : path, optional
             A folder for levels that are done; a release that was ended goes on from there. It holds nothing
             of rows; do not use it for another table.
-        progress : callable, optional
-            Called with a level's name, how many of its places are done, and of how many.
+        progress : callable or bool, optional
+            Called with a level's name, how many of its places are done, and of how many. True shows a bar,
+            None only on a terminal and in a notebook.
 
         Returns
         -------
@@ -277,10 +283,12 @@ class TopDown(Mechanism):
         ParameterError
             If invariants contradict bounds, or the folder cannot be written or is of another mechanism.
         """
-        if progress is not None and not callable(progress):
-            _check.refuse_type("progress", "be a function", progress, "leave it out to show nothing")
-        file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
-        source, processes = random_source(rng), _check.integer("processes", processes, minimum=1)
+        with shown_levels(progress, self.hierarchy.levels) as show:
+            workers = family_workers(processes, spark)
+            file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
+            return self._released(value, random_source(rng), LevelRun(intervals, workers, file, show))
+
+    def _released(self, value: Any, source: RandomSource, run: LevelRun) -> TopDownRelease:
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
         exact = all_levels(self.hierarchy, lowest.lowest(units, cells, self._possible), cells)
@@ -294,11 +302,11 @@ class TopDown(Mechanism):
             limits,
             cells,
             self._possible,
-            intervals,
-            processes,
-            progress,
+            run.intervals,
+            run.workers,
+            run.progress,
         )
-        estimates, simulated = _estimated(estimator, exact, source, file)
+        estimates, simulated = estimated_levels(estimator, exact, source, run.file)
         return TopDownRelease(
             value=tuple(each.counts for each in estimates),
             loss=self.privacy_loss,
@@ -307,7 +315,7 @@ class TopDown(Mechanism):
             hierarchy=self.hierarchy,
             domain=self.domain,
             outside_guarantee=self.outside_guarantee,
-            measured=self._measured(noise, estimates, invariant) if intervals else None,
+            measured=self._measured(noise, estimates, invariant) if run.intervals else None,
             unfinished=sum(each.unfinished for each in estimates),
         )
 
@@ -356,22 +364,3 @@ def _possible(domain: TableDomain) -> Nodes:
         rule, remedy = "have a cell that can hold a row", "declare fewer structural zeros"
         _check.refuse_state("domain", rule, "all are structural zeros", remedy)
     return found
-
-
-def _estimated(
-    estimator: LevelEstimator, exact: Sequence[LevelCounts], source: RandomSource, file: StateFile | None
-) -> tuple[list[LevelEstimate], bool]:
-    """Return the estimates of all levels, and whether any noise was simulated."""
-    estimates: list[LevelEstimate] = []
-    simulated = source.simulated
-    for depth, counts in enumerate(exact):
-        done = None if file is None else file.read(depth)
-        if done is not None:
-            estimates.append(done[0])
-            simulated |= done[1]
-            continue
-        above = estimates[-1].counts if estimates else None
-        estimates.append(estimator.estimate(depth, counts, above, source))
-        if file is not None:
-            file.write(depth, estimates[-1], simulated=simulated)
-    return estimates, simulated

@@ -13,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.synthetic import CountBound, Hierarchy, Invariant, TableDomain, TopDown, UnitCounts
 from sfumato.synthetic.topdown.cell_query import cell_query
 from sfumato.synthetic.topdown.constraints import stated_limits
-from sfumato.synthetic.topdown.controlled_rounding import nearest, rounded
+from sfumato.synthetic.topdown.limits.controlled_rounding import nearest, rounded
 from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits, joint_limits
 from sfumato.synthetic.topdown.limits.lookahead import Coming
 from sfumato.synthetic.topdown.nonnegative_fit import Limits

@@ -21,8 +21,8 @@ from sfumato.synthetic.topdown.constraints import (
     exact_counts,
     stated_limits,
 )
-from sfumato.synthetic.topdown.controlled_rounding import nearest
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.limits.controlled_rounding import nearest
 from sfumato.synthetic.topdown.limits.lookahead import Coming, Lookahead, below
 from sfumato.synthetic.topdown.nonnegative_fit import Limits
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
