@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import ParameterError
+from sfumato.errors import EngineError, ParameterError
 from sfumato.synthetic import CountBound, Hierarchy, Invariant, TableDomain, TopDown, UnitCounts
 from sfumato.synthetic.topdown.cell_query import cell_query
 from sfumato.synthetic.topdown.constraints import stated_limits
+from sfumato.synthetic.topdown.limits import whole_program
 from sfumato.synthetic.topdown.limits.controlled_rounding import nearest, rounded
 from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits, joint_limits
 from sfumato.synthetic.topdown.limits.lookahead import Coming
@@ -221,3 +223,46 @@ def test_too_many_places_where_partitions_meet_are_refused_before_a_row_is_read(
     ):
         Constraints.of(many, DOMAIN, CELLS, [], bounds)
     Constraints.of(many, DOMAIN, CELLS, [Invariant("all")], bounds[:1])
+
+
+def test_counts_of_large_places_leave_a_solution_for_small_ones_far_below() -> None:
+    """Every other town has two people, in two cells only: no group's limits say so in larger places."""
+    halves = [np.array([2, 2, 0, 0]), np.array([0, 0, 2, 2])]
+    upper = {town: halves[town % 2].tolist() for town in range(18)}
+    bounds = [CountBound("town", upper=upper, columns=["sex", "age"]), CountBound("town", 2, 2)]
+    mechanism = TopDown(hierarchy=MANY, domain=DOMAIN, queries=[("sex", "age")], rho=0.02, bounds=bounds)
+    rows = UnitCounts(np.arange(18), np.arange(18) % 2 * 2, np.full(18, 2))
+    for seed in range(4):
+        towns = mechanism.release(rows, rng=seed, intervals=False).counts("town", "sex", "age").reshape(18, 4)
+        assert (towns.sum(axis=1) == 2).all()
+        assert (towns <= np.array(list(upper.values()))).all()
+
+
+def test_where_the_search_is_cut_off_any_table_within_the_rules_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solve, asked = whole_program.milp, []
+
+    def cut(cost: Any, integrality: Any, options: Any, **given: Any) -> Any:
+        """Find no whole table within the nodes, and vertices that are not whole."""
+        asked.append((bool(integrality.any()), "node_limit" in options, bool(np.any(cost))))
+        found = solve(cost, integrality=integrality, options=options, **given)
+        if asked[-1] == (False, False, True):
+            return SimpleNamespace(x=found.x + 0.5, status=0)
+        return SimpleNamespace(x=None, status=1) if asked[-1][1] else found
+
+    monkeypatch.setattr(whole_program, "milp", cut)
+    sex, age = CELLS // 2, CELLS % 2
+    table, sums = np.full((4, 3), 1 / 3), np.ones(4, np.int64)
+    within = [Limits(of, np.zeros((2, 3)), np.ones((2, 3))) for of in (sex, age)]
+    found = rounded(table, sums, within)
+    assert (found.sum(axis=1) == 1).all()
+    for of in (sex, age):
+        assert all((found[of == group].sum(axis=0) <= 1).all() for group in range(2))
+    steps = [(False, False, True), (True, True, True)]
+    assert asked == [*steps, *steps, (True, False, False)]
+    impossible = [Limits(sex, np.zeros((2, 3)), np.array([[1, 0, 0], [9, 9, 9.0]]))]
+    monkeypatch.undo()
+    assert nearest(table, sums, impossible) is None
+    with pytest.raises(EngineError, match="counts must be rounded within their limits"):
+        rounded(table, sums, impossible)
