@@ -149,13 +149,20 @@ class _Feasible:
     def __init__(self, sums: Table | None, limits: Sequence[Limits]) -> None:
         self.sums, self.limits = sums, limits
         self.start: Table | None = None
+        self.off: list[Table] = []
         self.groups = [_Groups(each) for each in limits]
 
     def project(self, x: Table) -> Table:
-        """Return the nearest table of the set: exact without limits, else by Dykstra's alternations."""
+        """Return the nearest table of the set: exact without limits, else by Dykstra's alternations.
+
+        They are ascents of the dual problem, which may start anywhere: here where the last table's ended.
+        """
         if not self.limits:
             return self._rows(x)
-        off = [np.zeros_like(x) for _ in range(1 + len(self.limits))]
+        if not self.off:
+            self.off = [np.zeros_like(x) for _ in range(1 + len(self.limits))]
+        off = self.off
+        x = x - sum(off)
         for _ in range(_ALTERNATIONS):
             moved = 0.0
             for i, before in enumerate(off):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import optimize
 
 from sfumato.errors import EngineError, ParameterError
 from sfumato.synthetic import CountBound, Hierarchy, Invariant, TableDomain, TopDown, UnitCounts
@@ -241,12 +242,12 @@ def test_counts_of_large_places_leave_a_solution_for_small_ones_far_below() -> N
 def test_where_the_search_is_cut_off_any_table_within_the_rules_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    solve, asked = whole_program.milp, []
+    solve, asked = optimize.milp, list[Any]()
 
     def cut(cost: Any, integrality: Any, options: Any, **given: Any) -> Any:
         """Find no whole table within the nodes, and vertices that are not whole."""
         asked.append((bool(integrality.any()), "node_limit" in options, bool(np.any(cost))))
-        found = solve(cost, integrality=integrality, options=options, **given)
+        found: Any = solve(cost, integrality=integrality, options=options, **given)
         if asked[-1] == (False, False, True):
             return SimpleNamespace(x=found.x + 0.5, status=0)
         return SimpleNamespace(x=None, status=1) if asked[-1][1] else found
