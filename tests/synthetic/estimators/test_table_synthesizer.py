@@ -96,6 +96,7 @@ def test_rows_are_of_the_kind_that_was_fitted() -> None:
     frame = made.fit(pd.DataFrame(COLUMNS).astype({"sex": "string"})).sample(random_state=1)
     assert isinstance(frame, pd.DataFrame)
     assert abs(len(frame) - 1000) < 20
+    assert set(frame["age"]) <= set(DOMAIN["age"].labels)
     assert list(frame.columns) == list(made.feature_names_in_) == ["age", "sex"]
     assert made.n_features_in_ == 2
     assert made.simulated_

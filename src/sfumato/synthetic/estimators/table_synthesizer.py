@@ -201,7 +201,7 @@ class TableSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return fits
 
     def __sklearn_clone__(self) -> Self:
-        made = type(self)(**self.get_params(deep=False))
+        made = type(self)(**self.get_params())
         made.__dict__["_fits"] = self._counted()
         return made
 
