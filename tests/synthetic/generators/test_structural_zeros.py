@@ -107,6 +107,11 @@ def test_zeros_that_no_model_can_hold_are_refused_by_public_sizes() -> None:
             ParameterError, match="domain must have structural zeros that need at most 4194304"
         ):
             generator(domain=wide, rho=1)
+    written = json.loads(DOMAIN.to_json())
+    none_left = [{"work": ["no"]}, {"work": ["yes"], "start": [0, 1, 2, 3]}]
+    read = TableDomain.from_json(json.dumps({**written, "zeros": written["zeros"] + none_left}))
+    with pytest.raises(ParameterError, match="domain must have a cell that can hold a row"):
+        MST(domain=read, rho=1)
 
 
 def test_a_document_whose_groups_break_zeros_or_whose_zeros_leave_nothing_is_refused() -> None:

@@ -153,7 +153,7 @@ def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups
 def regrouped(
     columns: Measurements, groups: CellGroups, tables: Mapping[Clique, NoisyTable], threshold: float
 ) -> tuple[CellGroups, Measurements]:
-    """Merge rare cells again for other classes of cells: where a prior, which told them apart, is dropped.
+    """Merge rare cells again for other classes of cells: where a prior that separated them is dropped.
 
     Parameters
     ----------
