@@ -99,9 +99,7 @@ def _table_fields(table: NoisyTable) -> dict[str, object]:
 def read(text: str) -> dict[str, Any]:
     """Return the fields of the model that a document describes."""
     version, document = _FORMAT.unwrap("text", parse("text", text))
-    described, listed_tables = (
-        document.pop(name, None) if version > 1 else None for name in ("prior", "measured")
-    )
+    more = {name: document.pop(name) for name in ("prior", "measured") if version > 1 and name in document}
     fields = _MODEL.decode("text", document)
     domain = TableDomain.from_json(fields["domain"])
     numbers = fields["groups"]
@@ -109,7 +107,7 @@ def read(text: str) -> dict[str, Any]:
     groups = CellGroups([np.array(group, np.int64) for group in listed])
     if listed != list(map(list, numbers)) or not _fits(groups, domain):
         _refuse("have a group for each cell of its domain")
-    prior, strength = (None, 0.0) if described is None else _prior(domain, described)
+    prior, strength = _prior(domain, more["prior"]) if "prior" in more else (None, 0.0)
     base = _base(domain, groups, prior if strength > 0 else None)
     thetas = _tables(domain, groups.sizes, fields["tables"])
     if tree_cells(groups.sizes, (*thetas, *base)) > _MOST or not fields["total"] >= 1:
@@ -118,9 +116,9 @@ def read(text: str) -> dict[str, Any]:
     model = calibration(list(thetas.values()))
     if not math.isfinite(model.log_normalizer):
         _refuse("leave some cell that can hold a row")
-    measured = (
-        None if listed_tables is None else _measured(listed_tables, thetas, groups.sizes, fields["total"])
-    )
+    measured = None
+    if "measured" in more:
+        measured = _measured(more["measured"], thetas, groups.sizes, fields["total"])
     figures = fields["total"], fields["duality_gap"], fields["iterations"]
     fitted = FittedModel(model, thetas, *figures, base, strength, measured)
     rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
