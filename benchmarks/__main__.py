@@ -26,6 +26,7 @@ BENCHMARKS = {
     "noise": "benchmarks.noise",
     "peer-noise": "benchmarks.peer_noise",
     "peer-query": "benchmarks.peer_query",
+    "posterior": "benchmarks.posterior",
     "postgres": "benchmarks.postgres",
     "quantiles": "benchmarks.quantiles",
     "query": "benchmarks.query",

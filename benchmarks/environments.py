@@ -30,6 +30,10 @@ _REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "anjana": ("anjana==1.2.3", "pyarrow"),
     "pycanon": ("pycanon==1.3.6", "pyarrow"),
     "ldp_toolbox": ("ldp-toolbox==0.1.3",),
+    "mbi": ("mbi==2.0.0",),
+    "smartnoise_synth": ("smartnoise-synth==1.0.8",),
+    "dpmm": ("dpmm==0.1.9",),  # needs CPython below 3.12
+    "privsyn": ("privsyn-core==0.1.1",),
 }
 _BESIDE = ("opacus",)
 """What fits beside our own packages, which it sees after its own: torch is not installed twice."""

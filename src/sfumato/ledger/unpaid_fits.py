@@ -38,13 +38,15 @@ class LedgerLeftOut:
         )
 
 
-def count_fit(fits: list[int]) -> None:
+def count_fit(fits: list[int], *, stacklevel: int = 5) -> None:
     """Count a fit without a ledger, and warn at the second one.
 
     Parameters
     ----------
     fits : list of int
         How many there were, shared by an estimator and its clones.
+    stacklevel : int
+        How many calls above this one the user's is, whom the warning names.
     """
     fits[0] += 1
     if fits[0] == 2:
@@ -53,5 +55,5 @@ def count_fit(fits: list[int]) -> None:
             " ledger= so that each is charged: every one costs epsilon and delta again (a grid search fits"
             " once for each fold of each candidate, and once more for the best)",
             UnpaidFits,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
