@@ -7,7 +7,7 @@ from textwrap import fill
 
 from docs.pictures.style import BLUE, GRAY, INK, ORANGE, figure, save
 from sfumato.attacks.base.findings import Findings
-from sfumato.cli.attack_story import publications
+from sfumato.cli.demos.attack_story import publications
 
 __all__ = ["draw"]
 

@@ -90,7 +90,7 @@ class _Commands(LazyGroup):
             "sfumato.cli.anonymity:app", "Measure how anonymous a table is, for its curator."
         ),
         "demo": LazyCommand(
-            "sfumato.cli.demo:demo",
+            "sfumato.cli.demos.demo:demo",
             "Ask real census data three questions: answered, partly hidden, and in the end refused.",
         ),
     }

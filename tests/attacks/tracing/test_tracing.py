@@ -19,6 +19,7 @@ from sfumato.mechanisms import Laplace
 from sfumato.numerics.interval import Interval
 from sfumato.privacy import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 
 STATISTICS: tuple[Statistic, ...] = ("homer", "likelihood-ratio", "inner-product")
 
@@ -51,7 +52,6 @@ def test_the_convolution_is_the_enumeration(statistic: Statistic) -> None:
 
 @cases("statistic", STATISTICS)
 def test_the_exact_power_is_seen_with_noise_and_without(statistic: Statistic) -> None:
-    """400 releases: six standard errors either way, a false alarm of 2e-9 each; the seed is fixed."""
     p, members, runs = np.linspace(0.2, 0.5, 12), 20, 400
     generator = np.random.default_rng(3)
     mechanism = Laplace(sensitivity=1, l0=12, scale=1)
@@ -68,10 +68,10 @@ def test_the_exact_power_is_seen_with_noise_and_without(statistic: Statistic) ->
                 targets=people[[0, members]], members=members, frequencies=p, statistic=statistic, noise=noise
             )
             seen += attack.scores(counts) > found.threshold
-        for rate, interval in zip(seen / runs, (found.power, found.false_positive_rate), strict=True):
-            slack = 6 * math.sqrt(interval.upper / runs)
-            assert interval.lower - slack < rate < interval.upper + slack
+        for hits, interval in zip(seen.astype(int), (found.power, found.false_positive_rate), strict=True):
             assert interval.upper - interval.lower < 0.01
+            chance = (interval.lower + interval.upper) / 2
+            accepts_only(rate(int(hits), runs), chance, a_quarter=chance / 4)
 
 
 @cases("statistic", STATISTICS)

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
-from sfumato.cli.truth import people_by_race, people_by_state
+from sfumato.cli.demos.truth import people_by_race, people_by_state
 
-TOTALS = json.loads(Path(__file__).with_name("acs_totals.json").read_text(encoding="utf-8"))
+TOTALS = json.loads(Path(__file__).parents[1].joinpath("acs_totals.json").read_text(encoding="utf-8"))
 
 
 def demo(*arguments: str) -> str:

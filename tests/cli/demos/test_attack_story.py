@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli import attack_story
+from sfumato.cli.demos import attack_story
 
-PAGE = Path(__file__).parents[2] / "docs" / "attack_story.md"
+PAGE = Path(__file__).parents[3] / "docs" / "attack_story.md"
 
 
 def test_the_story_is_true(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato import local
 from sfumato.cli.data import ACS
+from sfumato.cli.demos.truth import INCOMES, adults
 from sfumato.cli.output.page import Page
 from sfumato.cli.output.tables import cut, dashed, plain_table, shown
-from sfumato.cli.truth import INCOMES, adults
 from sfumato.session.connection import connect
 
 __all__ = ["local_demo"]

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.cli.truth import adults
+from sfumato.cli.demos.truth import adults
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.attacks.base.findings import Findings
-from sfumato.cli.attack_story import introduction, publications
+from sfumato.cli.demos.attack_story import introduction, publications
 from sfumato.cli.output.page import Page
 from sfumato.cli.output.tables import plain_table, shown
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato import _check
-from sfumato.cli.attack_demo import attack_demo
 from sfumato.cli.data import ACS
-from sfumato.cli.local_demo import local_demo
+from sfumato.cli.demos.attack_demo import attack_demo
+from sfumato.cli.demos.local_demo import local_demo
+from sfumato.cli.demos.truth import people_by_race, people_by_state
 from sfumato.cli.output.page import Page
 from sfumato.cli.output.tables import cut, dashed, plain_table, shown
-from sfumato.cli.truth import people_by_race, people_by_state
 from sfumato.errors import BudgetExceeded
 from sfumato.session.connection import connect
 from sfumato.session.session import Session
@@ -65,7 +65,7 @@ def demo(
         if ledger is not None:
             _check.refuse("--ledger", f"be left out with {chosen}", str(ledger), "this demo keeps none")
         if local and attack:
-            _check.refuse("--attack", "be left out with --local", "--attack", "run one after the other")
+            _check.refuse_state("--attack", "be left out with --local", "both were given", "run them in turn")
         (local_demo if local else attack_demo)()
         return
     page = Page()

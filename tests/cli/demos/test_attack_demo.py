@@ -7,8 +7,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from sfumato.cli import attack_story
 from sfumato.cli.commands import app
+from sfumato.cli.demos import attack_story
 
 
 def run(*arguments: str) -> tuple[int, str]:
