@@ -18,7 +18,10 @@ from sfumato.synthetic.counting import engine_counts
 from tests.cases import cases
 
 DOMAIN = TableDomain(sex=["f", "m"])
-PLACES = Hierarchy.from_table(pa.table({"town": ["x", "y"]}), ["town"], root="country")
+
+
+def places() -> Hierarchy:
+    return Hierarchy.from_table(pa.table({"town": ["x", "y"]}), ["town"], root="country")
 
 
 def opened(path: Path) -> Any:
@@ -31,7 +34,7 @@ def asked(session: Any, door: str) -> Any:
     if door == "marginals":
         return session.marginals(DOMAIN, Marginals.every(1), **given)
     if door == "topdown":
-        return session.topdown(DOMAIN, hierarchy=PLACES, queries=[("sex",)], **given)
+        return session.topdown(DOMAIN, hierarchy=places(), queries=[("sex",)], **given)
     return session.synthesize(DOMAIN, **given)
 
 
