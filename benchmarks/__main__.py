@@ -11,6 +11,7 @@ BENCHMARKS = {
     "accounting": "benchmarks.accounting",
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",
+    "federated": "benchmarks.federated",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
     "intervals": "benchmarks.intervals",
