@@ -13,6 +13,7 @@ and each plane is written by itself: whole bytes are copied, smaller parts are j
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -64,21 +65,18 @@ def unpacked(data: bytes | memoryview, length: int, bits: int) -> Words:
     start = 0
     for low, width in _planes(bits):
         size = -(-length * width // 8)
-        plane = _read(data[start : start + size], length, width)
+        plane = _read(data[start : start + size], length, width, kind)
         start += size
         if low:
-            total |= plane.astype(kind) << kind(low)
+            total |= plane << kind(low)
         else:
-            total = plane.astype(kind)
+            total = plane
     return total
 
 
-def _read(data: bytes | memoryview, length: int, width: int) -> Words:
+def _read(data: bytes | memoryview, length: int, width: int, kind: type[np.unsignedinteger[Any]]) -> Words:
     if width >= 8:
-        return np.frombuffer(data, f"<u{width // 8}")
-    each = 8 // width
-    joined = np.frombuffer(data, np.uint8)
-    small = np.empty((len(joined), each), np.uint8)
-    for at in range(each):
-        small[:, at] = (joined >> (at * width)) & ((1 << width) - 1)
-    return small.reshape(-1)[:length]
+        return np.frombuffer(data, f"<u{width // 8}").astype(kind)
+    shifts = np.arange(0, 8, width)
+    each_byte = ((np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)).astype(kind)
+    return each_byte[np.frombuffer(data, np.uint8)].reshape(-1)[:length]

@@ -99,8 +99,9 @@ def plan_neighbors(
     True
     """
     clients = _check.integer("clients", clients, minimum=3)
-    dropped = math.ceil(Fraction(_check.probability("dropout", dropout)) * clients)
-    corrupt = math.ceil(Fraction(_check.probability("corruption", corruption)) * clients)
+    # The decimal that was written, not the float nearest to it: a tenth of 1,000 is 100.
+    dropped = math.ceil(Fraction(repr(_check.probability("dropout", dropout))) * clients)
+    corrupt = math.ceil(Fraction(repr(_check.probability("corruption", corruption))) * clients)
     security = Fraction(_check.unit_interval("security_failure", security_failure))
     correctness = Fraction(_check.unit_interval("correctness_failure", correctness_failure))
     degrees = (*range(2, clients - 1, 2), clients - 1)
