@@ -1,4 +1,4 @@
-"""What the server sees of three clients, exactly, over all values of the masks; the keystream is an oracle."""
+"""What the server sees of three clients, exactly: over all values of masks, with keystreams as an oracle."""
 
 from __future__ import annotations
 

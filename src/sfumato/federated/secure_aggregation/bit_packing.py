@@ -77,6 +77,8 @@ def unpacked(data: bytes | memoryview, length: int, bits: int) -> Words:
 def _read(data: bytes | memoryview, length: int, width: int, kind: type[np.unsignedinteger[Any]]) -> Words:
     if width >= 8:
         return np.frombuffer(data, f"<u{width // 8}").astype(kind)
+    # One number for each byte, whose own bytes are the entries: a look-up of whole words is the fastest.
     shifts = np.arange(0, 8, width)
-    each_byte = ((np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)).astype(kind)
-    return each_byte[np.frombuffer(data, np.uint8)].reshape(-1)[:length]
+    entries = ((np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)).astype(np.uint8)
+    words = entries.view(f"u{len(shifts)}")[:, 0]
+    return np.take(words, np.frombuffer(data, np.uint8)).view(np.uint8)[:length].astype(kind)

@@ -5,9 +5,11 @@ Every message carries the digest of the round's parameters, so that none is read
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +70,7 @@ class Message:
 
     def to_bytes(self) -> bytes:
         """Return the message as it is sent."""
-        header = canonical(_FORMAT.wrap(_HEADER.encode(self))).encode()
+        header = b'{"client":%d' % self.client + _after_client(self.kind, self.digest)
         return len(header).to_bytes(4, "big") + header + self.body
 
     @staticmethod
@@ -96,24 +98,41 @@ class Message:
         if not isinstance(given, bytes):
             _check.refuse_type(name, "be bytes", given, _REMEDY)
         long = int.from_bytes(data[:4], "big")
-        fixed, each, largest = sizes
         if not (len(data) >= 4 and 0 < long <= _LONGEST_HEADER and 4 + long <= len(data)):
             _check.refuse_state(name, "have a header and a body", "it is cut or malformed", _REMEDY)
+        header, rest = data[4 : 4 + long], _after_client(kind, digest)
+        number = _CLIENT.fullmatch(header.removesuffix(rest))
+        if number is None or not header.endswith(rest):
+            _refuse_header(name, header, kind, digest)
+        fixed, each, largest = sizes
         size = len(data) - 4 - long
         if not fixed <= size <= largest or (size - fixed) % (each or 1) or (not each and size != fixed):
             _check.refuse_state(name, "have the size that the round says", "it has another", _REMEDY)
-        document = _FORMAT.unwrap(name, parse(name, data[4 : 4 + long]))[1]
-        header: dict[str, Any] = _PLAIN.decode(name, document)
-        if header["kind"] != kind:
-            _check.refuse_state(name, f"be of the kind {kind}", "it is of another", _REMEDY)
-        if header["digest"] != digest:
-            _check.refuse_state(name, "be of this round", "it has the digest of another", _REMEDY)
-        return Message(kind, header["client"], digest, memoryview(data)[4 + long :])
+        return Message(kind, int(number[1]), digest, memoryview(data)[4 + long :])
+
+
+_CLIENT: Final = re.compile(rb'\{"client":(-1|0|[1-9][0-9]{0,6})')
+
+
+@functools.lru_cache(maxsize=64)
+def _after_client(kind: str, digest: bytes) -> bytes:
+    """Return the canonical header from behind the client's number, the first of its sorted keys."""
+    fields = {"kind": kind, "client": 0, "digest": digest.hex()}
+    return canonical(_FORMAT.wrap(fields)).removeprefix('{"client":0').encode()
+
+
+def _refuse_header(name: str, data: bytes, kind: str, digest: bytes) -> NoReturn:
+    """Refuse a header that is not the expected one, with the first reason that is found."""
+    header = _HEADER.decode(name, _FORMAT.unwrap(name, parse(name, data))[1])
+    if header["kind"] != kind:
+        _check.refuse_state(name, f"be of the kind {kind}", "it is of another", _REMEDY)
+    if header["digest"] != digest:
+        _check.refuse_state(name, "be of this round", "it has the digest of another", _REMEDY)
+    _check.refuse_state(name, "have the one text of its header", "it is written otherwise", _REMEDY)
 
 
 _FIELDS: Final[Mapping[str, Any]] = {"kind": TEXT, "client": INTEGER, "digest": BYTES}
-_HEADER: Final = Record("a header", Message, _FIELDS)
-_PLAIN: Final[Record[dict[str, Any]]] = Record("a header", dict, _FIELDS)
+_HEADER: Final[Record[dict[str, Any]]] = Record("a header", dict, _FIELDS)
 
 
 def bitmap(chosen: NDArray[np.bool_]) -> bytes:
