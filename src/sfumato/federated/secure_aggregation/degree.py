@@ -41,7 +41,7 @@ class NeighborPlan:
 
     Examples
     --------
-    >>> plan_neighbors(10, dropout=0.1, corruption=0.1).degree
+    >>> plan_neighbors(10, dropout=0.1, corruption=0.4).degree
     9
     """
 
