@@ -58,7 +58,8 @@ class SecureAggregation:
     survivors only (Bonawitz et al. 2017, Theorems 6.3 and 6.5; Bell et al. 2020, Theorem 3.3). Without
     ``active`` the server follows the protocol, fewer than ``threshold`` neighbors of each honest client
     collude, and the honest survivors are connected in the graph, which `plan_neighbors` makes likely. With
-    it, the server may do anything and fewer than ``2 * (threshold + 1) - clients`` clients collude, so that
+    it, the server may do anything and fewer than
+    ``min(threshold, 2 * (threshold + 1) - clients)`` clients collude, so that
     no two lists of survivors are both signed by enough clients; what is learned is the sum over a list of at
     least ``minimum_survivors``, colluders included. It is no differential privacy: the sum is exact. Clients
     that the server invents are colluders; only ``active`` with an independent register of identities excludes
