@@ -9,6 +9,7 @@ from pathlib import Path
 
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
+    "attacks": "benchmarks.attacks",
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",
     "federated": "benchmarks.federated",
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "noise": "benchmarks.noise",
     "peer-noise": "benchmarks.peer_noise",
     "peer-query": "benchmarks.peer_query",
+    "posterior": "benchmarks.posterior",
     "postgres": "benchmarks.postgres",
     "quantiles": "benchmarks.quantiles",
     "query": "benchmarks.query",

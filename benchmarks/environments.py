@@ -27,7 +27,13 @@ _REQUIREMENTS: dict[str, tuple[str, ...]] = {
     # What they import and do not declare; all as new as the index has it, as for anybody who installs them.
     "pure_ldp": ("pure-ldp==1.2.0", "scikit-learn", "statsmodels"),
     "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5",),
+    "anjana": ("anjana==1.2.3", "pyarrow"),
+    "pycanon": ("pycanon==1.3.6", "pyarrow"),
     "ldp_toolbox": ("ldp-toolbox==0.1.3",),
+    "mbi": ("mbi==2.0.0",),
+    "smartnoise_synth": ("smartnoise-synth==1.0.8",),
+    "dpmm": ("dpmm==0.1.9",),  # needs CPython below 3.12
+    "privsyn": ("privsyn-core==0.1.1",),
 }
 _BESIDE = ("opacus",)
 """What fits beside our own packages, which it sees after its own: torch is not installed twice."""

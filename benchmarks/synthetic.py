@@ -6,8 +6,8 @@ shuffled. The area under the curve is that of gradient boosting for income, trai
 fifths of Adult and tested on the others. Each job has a process of its own, whose memory is shown.
 
 ``python -m benchmarks synthetic --data FOLDER [--seeds N] [--part NAME]``; the folder has
-``adult_pgm_discretised.csv`` (data/adult.csv of ryan112358/private-pgm) and ``nist_acs_national2019.csv``
-(national2019.csv of usnistgov/SDNist).
+``adult_pgm_discretised.csv`` (data/adult.csv of ryan112358/private-pgm), ``nist_acs_national2019.csv`` and,
+for the part ``prior``, ``nist_acs_ma2018.csv`` (national2019.csv and ma2018.csv of usnistgov/SDNist).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from numpy.typing import NDArray
 
+from benchmarks.synthetic_peers import peer_rows
 from sfumato.synthetic import (
     AIM,
     MST,
@@ -34,6 +35,7 @@ from sfumato.synthetic import (
     IndependentMarginals,
     Marginals,
     Ordered,
+    PublicPrior,
     SyntheticModel,
     TableDomain,
 )
@@ -58,10 +60,10 @@ def adult(folder: Path) -> tuple[TableDomain, pa.Table]:
     return TableDomain({name: Ordered.integers(0, size - 1) for name, size in sizes}), table
 
 
-def nist(folder: Path) -> tuple[TableDomain, pa.Table]:
-    """Return the national file of the NIST excerpts, with bins chosen by the dictionary of its variables."""
+def nist(folder: Path, file: str = "nist_acs_national2019.csv") -> tuple[TableDomain, pa.Table]:
+    """Return a file of the NIST excerpts, with bins chosen by the dictionary of its variables."""
     options = pc.ConvertOptions(null_values=["N"], strings_can_be_null=True)
-    table = pc.read_csv(folder / "nist_acs_national2019.csv", convert_options=options)
+    table = pc.read_csv(folder / file, convert_options=options)
     weights = [0, 1, *np.unique(np.geomspace(2, 3000, 40).round()).tolist()]
     income = [-20_000, 0, 1, *np.geomspace(1000, 2_000_000, 48).round(-2).tolist()]
     pumas = (
@@ -125,6 +127,45 @@ def job(folder: Path, file: str, name: str, epsilon: float, seed: int) -> dict[s
     return {"seconds": seconds, "memory": memory, "pairs": figures[2], "triples": figures[3]}
 
 
+def turned(table: pa.Table, domain: TableDomain, rng: np.random.Generator) -> pa.Table:
+    """Return rows with every other column shuffled: right columns, and no dependence between them."""
+    codes = domain.encode(table)
+    for column in range(0, len(domain), 2):
+        codes[:, column] = rng.permutation(codes[:, column])
+    return domain.decode(codes, rng=rng)
+
+
+def prior_job(folder: Path, name: str, epsilon: float, prior: str, seed: int) -> dict[str, float]:
+    """Fit one model of Massachusetts in 2018 with the national file of 2019 as prior; return its figures."""
+    domain, table = nist(folder, "nist_acs_ma2018.csv")
+    public = nist(folder)[1]
+    if prior == "shuffled":
+        public = turned(public, domain, np.random.default_rng(0))
+    given = None if prior == "none" else PublicPrior.from_table(domain, public)
+    kind, options = GENERATORS[name]
+    before = time.process_time()
+    made = kind.calibrated(domain, epsilon=epsilon, delta=DELTA, prior=given, **options)
+    model = made.release(table, rng=seed)
+    seconds = time.process_time() - before
+    drawn, rows = synthetic_rows(domain, model, seed), domain.encode(table)
+    return {"seconds": seconds, "pairs": distances(rows, drawn, domain.sizes, 2)}
+
+
+def priors(folder: Path, seeds: int) -> Iterator[list[str]]:
+    """Yield a row for each epsilon, generator and prior; and one of the prior's own rows."""
+    yield ["epsilon", "generator", "prior", "CPU seconds", "pairs"]
+    domain, table = nist(folder, "nist_acs_ma2018.csv")
+    rows, public = domain.encode(table), domain.encode(nist(folder)[1])
+    yield ["", "the prior's rows themselves", "", "", f"{distances(rows, public, domain.sizes, 2):.4f}"]
+    for epsilon in (0.1, 0.3):
+        for name in list(GENERATORS)[:3]:
+            for prior in ("none", "national", "shuffled"):
+                runs = [separately(prior_job, folder, name, epsilon, prior, seed) for seed in range(seeds)]
+                pairs = float(np.mean([run["pairs"] for run in runs]))
+                seconds = max(run["seconds"] for run in runs)
+                yield [f"{epsilon:g}", name, prior, f"{seconds:.1f}", f"{pairs:.4f}"]
+
+
 def separately(function: Callable[..., Any], *given: Any) -> Any:
     """Return what a function returns in a new process."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -177,6 +218,17 @@ def classifier(folder: Path, seeds: int) -> Iterator[list[str]]:
         yield [name, f"{np.mean(found):.3f}"]
 
 
+def peers(folder: Path, seeds: int) -> Iterator[list[str]]:
+    """Yield the figures of peers, one core each, of at most 700 CPU seconds."""
+    domain, table = adult(folder)
+    rows = domain.encode(table)
+
+    def distance(drawn: NDArray[np.int64], width: int) -> float:
+        return distances(rows, drawn, domain.sizes, width)
+
+    yield from peer_rows(rows, domain.sizes, distance, epsilon=1.0, delta=DELTA, seeds=seeds, limit=700)
+
+
 def many(folder: Path) -> tuple[float, float]:
     """Return the CPU seconds and MiB of ten million rows of a model of Adult."""
     domain, table = adult(folder)
@@ -205,6 +257,8 @@ def main(argv: Sequence[str]) -> int:
         "adult-floors": lambda folder, _: floors(folder, "Adult"),
         "nist": lambda folder, seeds: generators(folder, seeds, "NIST", (1.0, 0.1)),
         "nist-floors": lambda folder, _: floors(folder, "NIST"),
+        "prior": priors,
+        "peers": peers,
         "classifier": classifier,
         "rows": lambda folder, _: large(folder),
     }

@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 import sfumato
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from docs.pictures import concepts, structure
+from docs.pictures import attacks, concepts, structure
 from tools.walks.scenes import SCENES
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def _draw(app: Sphinx) -> None:
     structure.rooms(folder / "rooms.svg")
     for scene, walked in SCENES.items():
         structure.walk(folder / f"walk_{scene}.svg", walked())
+    attacks.draw(folder / "attacks.svg")
     concepts.noise(folder / "noise.svg")
     concepts.trade_off(folder / "trade_off.svg")
     concepts.epsilon_over_steps(folder / "epsilon_over_steps.svg")

@@ -8,6 +8,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato import (
+        anonymity,
         attacks,
         audit,
         crypto,
@@ -56,6 +57,7 @@ __all__ = [
     "PostgresSource",
     "Session",
     "SparkSource",
+    "anonymity",
     "attacks",
     "audit",
     "col",
@@ -100,6 +102,7 @@ __getattr__, __dir__ = attach(
         "PostgresSource": "sfumato.queries.engines.postgres.source",
         "Session": "sfumato.session.session",
         "SparkSource": "sfumato.queries.engines.spark.source",
+        "anonymity": "",
         "attacks": "",
         "audit": "",
         "col": "sfumato.queries.builder.columns",

@@ -89,6 +89,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "shuffle open",
         "survey design",
         "survey analyse",
+        "anonymity check",
+        "anonymity generalize",
         "demo",
         "synth",
     }

@@ -53,6 +53,19 @@ def test_rows_are_written_for_the_whole_budget_each_row_a_person(folder: Path) -
     assert "no --ledger: this budget ends here" in done.stderr
 
 
+def test_constraints_of_the_file_hold_in_each_row(folder: Path) -> None:
+    zeros = "[[constraints]]\nwhen = {age = '< 50'}\nthen = {sex = 'f'}\n"
+    (folder / "d.toml").write_text(f"{DOMAIN}\n{zeros}")
+    assert synth(*USUAL, "--epsilon", "0.5", "--model", "m.json").exit_code == 0
+    domain, rows = TableDomain.from_toml("d.toml"), pq.read_table(folder / "o.parquet")
+    young = set(domain["age"].labels[:2])
+    pairs = zip(rows["age"].to_pylist(), rows["sex"].to_pylist(), strict=True)
+    assert {sex for age, sex in pairs if age in young} == {"f"}
+    assert set(rows["sex"].to_pylist()) == {"f", "m"}
+    model = SyntheticModel.from_json((folder / "m.json").read_text())
+    assert model.marginal("age", "sex")[:2, 1].tolist() == [0.0, 0.0]
+
+
 def test_a_ledger_answers_the_same_model_again_for_nothing(folder: Path) -> None:
     paid = ("--ledger", "l", "--spend", "0.5", "--max-rows-contributed", "2", "--method", "mst")
     first = synth(
@@ -94,6 +107,7 @@ REFUSED = [
     ((*USUAL, "--epsilon", "1", "--order", "3"), "columns must be at most the domain's 2"),
     ((*USUAL, "--epsilon", "1", "--target", "town"), "column must be one of ['age', 'sex'], got 'town'"),
     ((*USUAL, "--epsilon", "1", "--privacy-unit", "town"), "town"),
+    ((*USUAL, "--epsilon", "1", "--rows", 10**14), "--rows must be at most 536870912 with 2 columns"),
 ]
 
 
@@ -102,10 +116,11 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(
     words: tuple[str, ...], message: str, folder: Path
 ) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    done = synth(*words)
-    assert done.exit_code != 0
-    assert message in done.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    for ledger in ((), ("--ledger", "new.ledger")):
+        done = synth(*words, *ledger)
+        assert done.exit_code != 0
+        assert message in done.stderr
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_ledger_that_has_the_budget_wants_to_know_what_to_spend(folder: Path) -> None:

@@ -29,8 +29,10 @@ from sfumato.synthetic import (
     BoughtDomain,
     BoughtEdges,
     Categorical,
+    Implication,
     Marginals,
     Ordered,
+    PublicPrior,
     ResidualMechanism,
     TableDomain,
 )
@@ -134,6 +136,28 @@ def test_a_synthetic_table_is_charged_once_and_read_from_the_ledger(tmp_path: Pa
         assert abs(one.total - 960) < 60
 
 
+def test_a_prior_is_part_of_what_is_asked() -> None:
+    """Zeros too: another prior, or none, is another release with a charge of its own."""
+    domain = DOMAIN.with_constraints(Implication({"age": "< 25"}, {"work": [1, "(other)"]}))
+    priors = [PublicPrior.from_table(domain, PEOPLE.slice(0, rows)) for rows in (500, 900)]
+    with opened(epsilon=9.0) as session:
+        asked_for: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-8, "max_rows_contributed": 3}
+        first = session.synthesize(domain, **asked_for, prior=priors[0])
+        assert session.synthesize(domain, **asked_for, prior=priors[0]).to_json() == first.to_json()
+        assert len(session.ledger.entries()) == 1
+        for other in (priors[1], None):
+            session.synthesize(domain, **asked_for, prior=other)
+        assert len(session.ledger.entries()) == 3
+        assert first.prior is not None
+        assert first.prior.digest == priors[0].digest
+        assert first.marginal("age", "work")[0, 1] == 0
+        with pytest.raises(ParameterError, match="prior must be a PublicPrior"):
+            session.synthesize(domain, **asked_for, prior=PEOPLE)
+        with pytest.raises(ParameterError, match="prior must be of the domain's columns"):
+            session.synthesize(TableDomain(sex=["f", "m"]), **asked_for, prior=priors[0])
+        assert len(session.ledger.entries()) == 3
+
+
 @cases("method", ["aim", "mst", "independent"])
 def test_the_noise_of_a_synthetic_table_is_that_of_all_rows_of_a_unit(method: str) -> None:
     """The loss is the same whatever a unit's rows are: only the noise says that they are paid for."""
@@ -158,7 +182,8 @@ def test_the_noise_of_a_synthetic_table_is_that_of_all_rows_of_a_unit(method: st
 
 
 def test_a_synthetic_table_that_cannot_be_made_is_refused_before_a_charge() -> None:
-    impossible = DOMAIN.with_structural_zeros({"age": [None], "sex": ["f"]})
+    impossible = TableDomain({name: Ordered.integers(0, 299) for name in "abc"})
+    impossible = impossible.with_structural_zeros({"a": [0], "b": [0], "c": [0]})
     refused: list[tuple[TableDomain, dict[str, Any], str]] = [
         (DOMAIN, {"method": "gan"}, "method must be one of"),
         (DOMAIN, {"method": ["aim"]}, "method must be one of"),

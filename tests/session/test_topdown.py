@@ -13,6 +13,8 @@ import sfumato as sf
 from sfumato.errors import BudgetExceeded, EngineError, OptionError, ParameterError, QueryError, SchemaError
 from sfumato.privacy import Neighboring
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.engines.spark.engine import SparkEngine
+from sfumato.session import topdown_tables
 from sfumato.session.session import Session
 from sfumato.synthetic import (
     Categorical,
@@ -25,6 +27,7 @@ from sfumato.synthetic import (
     TopDownRelease,
 )
 from sfumato.synthetic.releases.release_record import SyntheticRecord
+from sfumato.synthetic.topdown.workers.spark_families import SparkFamilies
 from tests.run_time import run_time
 
 DOMAIN = TableDomain(sex=["f", "m"], age=Ordered(0, 100, bins=2, missing=True))
@@ -320,3 +323,33 @@ def test_refusals_of_policy_and_of_several_tables() -> None:
         pytest.raises((SchemaError, QueryError), match="name one of a, b"),
     ):
         asked(session)
+
+
+def test_levels_are_shown_where_the_session_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    release = TopDown.release
+
+    def seen(self: TopDown, *args: Any, **options: Any) -> TopDownRelease:
+        given.append((options["progress"], options["spark"]))
+        return release(self, *args, **{**options, "progress": False})
+
+    monkeypatch.setattr(TopDown, "release", seen)
+    for shown in (True, False):
+        with opened(progress=shown) as session:
+            asked(session, intervals=False)
+    assert given == [(True, None), (False, None)]
+
+
+def test_spark_fits_what_it_counted_where_that_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Any = SparkEngine.__new__(SparkEngine)
+    engine._session = spark = object()
+    mechanism = TopDown(hierarchy=FIRM, domain=DOMAIN, queries=QUERIES, rho=1)
+    for large, kind in ((1, SparkFamilies), (80 * DOMAIN.cells + 1, type(None))):
+        monkeypatch.setattr(topdown_tables, "_LARGE", large)
+        found = topdown_tables._CountedTopDown(mechanism, False, engine)._spark()
+        assert type(found) is kind
+        if isinstance(found, SparkFamilies):
+            assert found == SparkFamilies(spark, otherwise_here=True)
+    here: Any = None
+    monkeypatch.setattr(topdown_tables, "_LARGE", 1)
+    assert topdown_tables._CountedTopDown(mechanism, False, here)._spark() is None

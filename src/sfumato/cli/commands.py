@@ -86,8 +86,11 @@ class _Commands(LazyGroup):
         "shuffle": LazyCommand(
             "sfumato.cli.shuffle:app", "Mix the reports of many people before anybody sees them."
         ),
+        "anonymity": LazyCommand(
+            "sfumato.cli.anonymity:app", "Measure how anonymous a table is, for its curator."
+        ),
         "demo": LazyCommand(
-            "sfumato.cli.demo:demo",
+            "sfumato.cli.demos.demo:demo",
             "Ask real census data three questions: answered, partly hidden, and in the end refused.",
         ),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +33,7 @@ from sfumato.synthetic.marginals.workload import Marginals
 __all__ = ["domain_of", "synth"]
 
 _DELTA = 1e-9
+_VALUES = 1 << 30
 _ROWS = frozenset({Format.PARQUET, Format.CSV, Format.JSON})
 
 
@@ -111,27 +112,30 @@ def synth(
     workload.cliques(declared)
     known = recorded(ledger)
     delta, spend, part = _spending(epsilon, delta, spend, known)
+    _check_rows(rows, len(declared))
     unit = privacy_unit or (["ROW"] if known is None else None)
+    opening: dict[str, Any] = {
+        "privacy_unit": unit,
+        "types": types,
+        "epsilon": epsilon,
+        "delta": delta if epsilon is not None else 0.0,
+    }
+    asked: dict[str, Any] = {
+        "epsilon": spend,
+        "delta": part,
+        "workload": workload,
+        "method": method.value,
+        "max_rows_contributed": max_rows_contributed,
+    }
+    if known is None and ledger is not None:
+        # What is refused leaves no new ledger behind: it is asked of one in memory first.
+        with open_session(source, **opening) as trial:
+            trial.ledger.charge(trial.synthesis_loss(declared, **asked), delta=part)
     with (
-        open_session(
-            source,
-            privacy_unit=unit,
-            types=types,
-            epsilon=epsilon,
-            delta=delta if epsilon is not None else 0.0,
-            ledger=ledger,
-            analyst=analyst,
-        ) as session,
+        open_session(source, **opening, ledger=ledger, analyst=analyst) as session,
         interrupts.stating(session.ledger, ledger),
     ):
-        found = session.synthesize(
-            declared,
-            epsilon=spend,
-            delta=part,
-            workload=workload,
-            method=method.value,
-            max_rows_contributed=max_rows_contributed,
-        )
+        found = session.synthesize(declared, **asked)
         again = (
             "the model is charged and lost with this command's budget; pass --ledger to keep both"
             if ledger is None
@@ -165,6 +169,14 @@ def domain_of(path: Path) -> TableDomain:
     if ending == ".json":
         return TableDomain.from_json(read_text("--domain", path, "name a file of a domain"))
     return TableDomain.from_dictionary(path) if ending == ".csv" else TableDomain.from_toml(path)
+
+
+def _check_rows(rows: int | None, columns: int) -> None:
+    """Refuse more rows than are drawn at once, before anything is charged."""
+    most = _VALUES // columns
+    if rows is not None and rows > most:
+        remedy = "write the model by --model, and draw parts by SyntheticModel.sample"
+        _check.refuse("--rows", f"be at most {most} with {columns} columns", rows, remedy)
 
 
 def _style(output: Path) -> Format:

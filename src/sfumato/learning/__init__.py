@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators.pca import PCA
     from sfumato.learning.estimators.private_estimator import PrivateEstimator, UndeclaredClasses
     from sfumato.learning.estimators.standard_scaler import StandardScaler
-    from sfumato.learning.estimators.unpaid_fits import UnpaidFits
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
     from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.federation import FederatedTraining
@@ -102,6 +101,7 @@ if TYPE_CHECKING:
     from sfumato.learning.training.table_columns import Columns
     from sfumato.learning.training.table_training import train_table
     from sfumato.learning.tuning.tune import Runs, tune
+    from sfumato.ledger.unpaid_fits import UnpaidFits
 
 __all__ = [
     "DPDDP",
@@ -238,7 +238,6 @@ _HOMES = {
     "estimators.pca": ["PCA"],
     "estimators.private_estimator": ["PrivateEstimator", "UndeclaredClasses"],
     "estimators.standard_scaler": ["StandardScaler"],
-    "estimators.unpaid_fits": ["UnpaidFits"],
     "federated.aggregation": ["SecureAggregation", "TrustedAggregator"],
     "federated.client_training": ["local_sgd"],
     "federated.federation": ["FederatedTraining"],
@@ -294,7 +293,10 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(
     __name__,
-    {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names},
+    {
+        **{name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names},
+        "UnpaidFits": "sfumato.ledger.unpaid_fits",
+    },
     extras={
         "torch": "torch",
         "sklearn": "scikit-learn",

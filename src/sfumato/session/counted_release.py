@@ -14,6 +14,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.query_key import query_document
+from sfumato.session.equal_requests import one_at_a_time
 from sfumato.synthetic.counting.counting_job import counting_job
 from sfumato.synthetic.counting.engine_counts import read_counts
 from sfumato.synthetic.domain.domain import TableDomain
@@ -165,7 +166,9 @@ def release_charged(
 ) -> Any:
     """Return the committed release, or charge, count, add noise and commit.
 
-    One that was charged before, and whose noise was never drawn, is answered under that charge.
+    One that was charged before, and whose noise was never drawn, is answered under that charge. Equal
+    requests pay once: those of threads take turns, and one whose release another process committed while it
+    counted returns that. If both draw at the same moment, both pay.
 
     Parameters
     ----------
@@ -191,9 +194,17 @@ def release_charged(
     BudgetExceeded
         If it does not fit into the budget; nothing is charged, and no row is read.
     """
-    mechanism, key = request.mechanism, request.key
     for job in request.jobs:
         engine.check(job)
+    with one_at_a_time(request.key):
+        return _released(request, engine, account, source, privacy_unit)
+
+
+def _released(
+    request: ChargedRequest, engine: Engine, account: LedgerView, source: RandomSource, privacy_unit: str
+) -> Any:
+    """Return the committed release of a checked request, or make it, while no other thread does."""
+    mechanism, key = request.mechanism, request.key
     committed = account.find(key)
     if committed is not None:
         return SyntheticRecord.from_bytes(committed).release
@@ -208,6 +219,9 @@ def release_charged(
     }
     (receipt,) = account.charge_all([charge])
     exact = request.read([engine.aggregate(job, source.bytes(_SECRET_BYTES)) for job in request.jobs])
+    committed = account.find(key)
+    if committed is not None:  # by another process, while the engine counted
+        return SyntheticRecord.from_bytes(committed).release
     # No noise is drawn before the ledger says so, and then for this charge no more.
     receipt = account.claim_draw(receipt, charge)
     released = mechanism.release(exact, source)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato import _check
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.builder.private_query import Table
 from sfumato.session.counted_release import ChargedRequest, CountedRequest, request_key
 from sfumato.session.table_releases import TableReleases
@@ -15,6 +16,7 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.domain_release import DomainRelease
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.generator_choice import AUTO, GENERATORS, generator_named
+from sfumato.synthetic.generators.public_prior import PublicPrior
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -112,6 +114,7 @@ class SyntheticTools(TableReleases):
         parameters = {
             "tables": [[names[place] for place in clique] for clique in cliques],
             "weights": [workload.weight(place) for place in range(len(cliques))],
+            **_ordered(workload),
         }
         query = self._rows_of(table, epsilon, delta)
         rows = self._rows_counted(query, max_rows_contributed)
@@ -140,6 +143,7 @@ class SyntheticTools(TableReleases):
         method: str = AUTO,
         table: str | Table | None = None,
         max_rows_contributed: int = 1,
+        prior: PublicPrior | None = None,
     ) -> SyntheticModel:
         """Release a model that synthetic rows are drawn from, charging before any row is read.
 
@@ -154,6 +158,8 @@ class SyntheticTools(TableReleases):
         method : str
             ``"aim"``, ``"mst"`` or ``"independent"``; ``"auto"`` takes the first of these that can
             take tables of such sizes.
+        prior : PublicPrior, optional
+            What is public of such tables, and not made of these rows.
 
         Returns
         -------
@@ -182,9 +188,76 @@ class SyntheticTools(TableReleases):
         >>> model.table(200, rng=1).schema.names, model.marginal("sex").round(-2).tolist()
         (['age', 'sex'], [500.0, 500.0])
         """
+        request = self._synthesis(
+            domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed, prior=prior
+        )
+        released: SyntheticModel = self._released(request)
+        return released
+
+    def synthesis_loss(
+        self,
+        domain: TableDomain,
+        *,
+        epsilon: float,
+        delta: float,
+        workload: Marginals | None = None,
+        method: str = AUTO,
+        table: str | Table | None = None,
+        max_rows_contributed: int = 1,
+        prior: PublicPrior | None = None,
+    ) -> PrivacyLoss:
+        """Return what `synthesize` would be charged, after all its checks; nothing is charged or read.
+
+        Parameters
+        ----------
+        domain, epsilon, delta, workload, method, table, max_rows_contributed, prior
+            As for `synthesize`.
+
+        Returns
+        -------
+        PrivacyLoss
+            Whether the budget takes it is for the ledger to say.
+
+        Raises
+        ------
+        ParameterError, QueryError
+            As for `synthesize`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import sfumato as sf
+        >>> from sfumato.synthetic import TableDomain
+        >>> people = pa.table({"id": range(100), "sex": ["f", "m"] * 50})
+        >>> with sf.connect(people, privacy_unit="id", epsilon=4.0, delta=1e-6, rng=7) as session:
+        ...     loss = session.synthesis_loss(TableDomain(sex=["f", "m"]), epsilon=3.0, delta=1e-7)
+        ...     2.99 < loss.epsilon(1e-7) <= 3.0, len(session.ledger.entries())
+        (True, 0)
+        """
+        return self._checked(
+            self._synthesis(
+                domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed, prior=prior
+            )
+        ).mechanism.privacy_loss
+
+    def _synthesis(
+        self,
+        domain: TableDomain,
+        workload: Marginals | None,
+        method: str,
+        epsilon: float,
+        delta: float,
+        *,
+        table: str | Table | None,
+        most: int,
+        prior: PublicPrior | None,
+    ) -> CountedRequest:
+        """Return the request of a synthetic table, after a check of its parameters."""
         _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         if workload is not None:
             _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
+        if prior is not None:
+            _check.instance("prior", prior, PublicPrior, "make it with PublicPrior.from_table")
         generator, neighboring = generator_named(method, domain, workload), self._ledger.neighboring
 
         def at_epsilon(smaller: float) -> Generator:
@@ -195,13 +268,14 @@ class SyntheticTools(TableReleases):
                 delta=delta,
                 neighboring=neighboring,
                 max_rows_contributed=rows,
+                prior=prior,
             )
 
         name = next(word for word, kind in GENERATORS.items() if kind is generator)
         query = self._rows_of(table, epsilon, delta)
-        rows = self._rows_counted(query, max_rows_contributed)
+        rows = self._rows_counted(query, most)
         wanted = () if workload is None else workload.cliques(domain)
-        request = CountedRequest(
+        return CountedRequest(
             kind="synthetic-model",
             rows=query,
             domain=domain,
@@ -213,12 +287,12 @@ class SyntheticTools(TableReleases):
                 "method": name,
                 "tables": [list(clique) for clique in wanted],
                 "weights": [] if workload is None else list(map(workload.weight, range(len(wanted)))),
+                **({} if workload is None else _ordered(workload)),
+                **({} if prior is None else {"prior": prior.digest}),
             },
             description=f"synthetic table by {name}: {', '.join(domain)}",
             at_epsilon=at_epsilon,
         )
-        released: SyntheticModel = self._released(request)
-        return released
 
     def bought_domain(
         self,
@@ -298,3 +372,8 @@ class SyntheticTools(TableReleases):
         )
         released: DomainRelease = self._charged(request)
         return released
+
+
+def _ordered(workload: Marginals) -> dict[str, object]:
+    """Return what the key of a request says of prefixes and ranges: nothing where none are asked."""
+    return {"ordered": workload.described()} if workload.ordered else {}

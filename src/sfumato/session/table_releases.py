@@ -51,8 +51,18 @@ class TableReleases(ABC):
 
     def _released(self, request: CountedRequest) -> Any:
         """Return a release of counted tables, after the policy's check and the charge."""
+        return self._charged(self._prepared(request))
+
+    def _prepared(self, request: CountedRequest) -> ChargedRequest:
         self._check_rows(request.rows, request.max_rows_contributed)
-        return self._charged(request.charged())
+        return request.charged()
+
+    def _checked(self, request: CountedRequest) -> ChargedRequest:
+        """Return a request that the policy, the mechanism and the engine accept."""
+        prepared = self._prepared(request)
+        for job in prepared.jobs:
+            self._engine.check(job)
+        return prepared
 
     def _check_rows(self, rows: Query, most: int) -> None:
         """Refuse more rows of a unit than the policy allows."""

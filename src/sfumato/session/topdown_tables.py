@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from sfumato import _check
 from sfumato.errors import OptionError
@@ -12,6 +12,8 @@ from sfumato.mechanisms.base.rational import Number
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.builder.private_query import Table
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.session.counted_release import ChargedRequest, request_key
 from sfumato.session.table_releases import TableReleases
 from sfumato.synthetic.counting.counting_job import counting_job
@@ -23,8 +25,12 @@ from sfumato.synthetic.topdown.hierarchy import Hierarchy
 from sfumato.synthetic.topdown.place_counts import place_domain, place_unit_counts
 from sfumato.synthetic.topdown.topdown import TopDown
 from sfumato.synthetic.topdown.topdown_release import TopDownRelease
+from sfumato.synthetic.topdown.workers.spark_families import SparkFamilies
 
 __all__ = ["TopDownTools"]
+
+_LARGE: Final = 1 << 22
+"""Lowest places times cells from which on Spark fits what it counted."""
 
 
 @final
@@ -34,6 +40,7 @@ class _CountedTopDown:
 
     mechanism: TopDown
     intervals: bool
+    engine: Engine
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -41,7 +48,18 @@ class _CountedTopDown:
 
     def release(self, value: EngineCounts, rng: RandomSource) -> TopDownRelease:
         counts = place_unit_counts(self.mechanism.hierarchy, value)
-        return self.mechanism.release(counts, rng, intervals=self.intervals)
+        shown = getattr(self.engine, "display", None) is not None
+        return self.mechanism.release(
+            counts, rng, intervals=self.intervals, spark=self._spark(), progress=shown
+        )
+
+    def _spark(self) -> SparkFamilies | None:
+        """Return who fits families where Spark counted, and they are many."""
+        hierarchy = self.mechanism.hierarchy
+        counts = hierarchy.size(len(hierarchy.names)) * self.mechanism.domain.cells
+        if counts < _LARGE or not isinstance(self.engine, SparkEngine):
+            return None
+        return SparkFamilies(self.engine.session, otherwise_here=True)
 
 
 class TopDownTools(TableReleases):
@@ -114,6 +132,9 @@ class TopDownTools(TableReleases):
         *Invariants* are counts of the rows that are counted, published without noise: outside of it and of
         the ledger's budget, whatever epsilon is, and so not for those whom the budget limits.
 
+        Levels are shown as they are done where the session shows progress. Where Spark counts, and places
+        times cells are 2**22 or more, its executors fit the families of a level, if they have sfumato.
+
         Examples
         --------
         >>> import pyarrow as pa
@@ -149,7 +170,7 @@ class TopDownTools(TableReleases):
                 neighboring=neighboring,
                 max_rows_contributed=most,
             )
-            return _CountedTopDown(mechanism, intervals)
+            return _CountedTopDown(mechanism, intervals, self._engine)
 
         counted = at_epsilon(epsilon)  # its limits are public: they come before those of the engine
         everything = place_domain(hierarchy, domain)

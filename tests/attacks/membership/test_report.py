@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.attacks import membership_report
-from sfumato.attacks.membership.thresholds import BestEvent, best_event, roc, threshold_at_rate
+from sfumato.attacks.base.attack_curve import roc
+from sfumato.attacks.membership.thresholds import BestEvent, best_event, threshold_at_rate
 from sfumato.errors import ParameterError
 from sfumato.privacy import ApproximateDP, GaussianDP, PureDP
 from tests.cases import cases

@@ -50,7 +50,7 @@ def test_version_and_help_import_no_command() -> None:
 def test_a_command_imports_no_other() -> None:
     shown, imported = ran("demo", "-h")
     assert "--local" in shown
-    assert "sfumato.cli.demo" in imported
+    assert "sfumato.cli.demos.demo" in imported
     assert imported.isdisjoint({"torch", "sfumato.cli.train", "sfumato.cli.auditing", "sfumato.cli.survey"})
 
 

@@ -17,7 +17,7 @@ from sfumato.synthetic import (
     TableDomain,
 )
 from sfumato.synthetic.releases.release_record import SyntheticRecord
-from tests.golden.synthetic import released_model, released_places
+from tests.golden.synthetic import released_model, released_places, released_ranges
 
 __all__ = ["DOMAINS", "bought", "files", "record"]
 
@@ -72,6 +72,7 @@ def files() -> dict[str, bytes]:
         **domains,
         **released_model.files(),
         **released_places.files(),
+        **released_ranges.files(),
         "release.json": record().to_bytes() + b"\n",
         "bought.json": bought().to_bytes() + b"\n",
     }

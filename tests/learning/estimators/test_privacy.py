@@ -43,7 +43,7 @@ if run_time(__name__):
     from sfumato.learning.estimators.pca import PCA
     from sfumato.learning.estimators.private_estimator import UndeclaredClasses, box
     from sfumato.learning.estimators.standard_scaler import StandardScaler
-    from sfumato.learning.estimators.unpaid_fits import UnpaidFits
+    from sfumato.ledger.unpaid_fits import UnpaidFits
 
 
 TWO: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0]}

@@ -20,12 +20,12 @@ from sfumato.queries.plan.nodes import Scan
 from sfumato.synthetic import Categorical, Ordered, TableDomain
 from sfumato.synthetic.counting.counting_job import counting_job
 from sfumato.synthetic.counting.engine_counts import EngineCounts, count_tables
-from sfumato.synthetic.marginals.contingency import integer_residual
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift
 from sfumato.synthetic.marginals.table_counts import TableCounts, table_counts
 from sfumato.synthetic.marginals.workload import maximal
 from tests.cases import cases
 from tests.synthetic.counting.cells import cells, rows_of
+from tests.synthetic.marginals.residuals import integer_residual
 
 
 def counted_of(

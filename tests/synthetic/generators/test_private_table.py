@@ -14,7 +14,7 @@ from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
-from sfumato.synthetic import AIM, MST, IndependentMarginals, Marginals
+from sfumato.synthetic import AIM, MST, IndependentMarginals, Marginals, PublicPrior
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.marginals.table_counts import table_counts
@@ -23,6 +23,7 @@ from tests.synthetic.generators.transcripts import DOMAIN, ROWS, Transcript, as_
 
 GENERATORS: dict[str, Any] = {
     "aim": partial(AIM, workload=Marginals([("a", "b", "c"), ("a", "c")], weights=[1.0, 0.25]), max_cells=12),
+    "aim-prior": partial(AIM, prior=PublicPrior(DOMAIN, {(0, 1): np.arange(6.0).reshape(2, 3) / 4})),
     "independent": IndependentMarginals,
     "mst": MST,
 }

@@ -172,7 +172,7 @@ def test_the_document_is_the_release() -> None:
     document = json.loads(model.to_json())
     for key, wrong in (
         ("format", "sfumato.loss"),
-        ("version", 2),
+        ("version", 3),
         ("groups", [[0]]),
         ("groups", [[7] * size for size in DOMAIN.sizes]),
         ("groups", [[2**80] * size for size in DOMAIN.sizes]),

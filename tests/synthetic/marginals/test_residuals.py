@@ -16,10 +16,11 @@ from sfumato.errors import ParameterError
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.synthetic import Marginals, Ordered, ResidualMechanism, TableDomain
-from sfumato.synthetic.marginals.contingency import contingency_table, integer_residual
+from sfumato.synthetic.marginals.contingency import contingency_table
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift, residual_plan, share_of
 from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.cases import cases
+from tests.synthetic.marginals.residuals import integer_residual
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 PERSON = TableDomain(a=[0, 1], b=[0, 1, 2], c=[0, 1, 2, 3])

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from sfumato.synthetic.topdown import nonnegative_fit
-from sfumato.synthetic.topdown.controlled_rounding import rounded, rounded_root
+from sfumato.synthetic.topdown.limits.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.nonnegative_fit import Limits, Observed, fit_children, simplex_threshold
 from tests.cases import cases
 
@@ -44,7 +44,7 @@ def test_a_fit_is_as_near_as_what_a_general_solver_finds(
     low = np.zeros((2, 3))
     np.add.at(low, PAIRS, truth)
     high = low + np.array([[0], [3]])
-    limits = Limits(PAIRS, low, high) if limited else None
+    limits = [Limits(PAIRS, low, high)] if limited else []
     fit = fit_children(observed, sums, 3, limits)
     rules: Any = [{"type": "eq", "fun": lambda x: x.reshape(4, 3).sum(axis=1) - sums}]
     if limited:
@@ -95,7 +95,7 @@ def test_no_whole_table_within_the_rules_is_nearer(seed: int, kind: str) -> None
         )
         limits = Limits(limits.group_of, seen[None] * 1.0, seen[None] * 1.0) if seed % 2 else limits
         low, high = np.maximum(low, limits.lower[0]), np.minimum(high, limits.upper[0])
-    found = rounded(table, sums, limits)
+    found = rounded(table, sums, [limits] if limits else [])
     assert (found.sum(axis=1) == sums).all()
     assert found.min() >= 0
     if limits is not None:
@@ -115,7 +115,7 @@ def test_a_root_is_rounded_to_its_rounded_sum_and_its_limits() -> None:
     table = np.array([0.4, 0.4, 0.4, 2.6])
     assert rounded_root(table).tolist() == [1, 0, 0, 3]
     bounds = (np.array([[4.0], [0.0]]), np.array([[9.0], [1.0]]))
-    assert rounded_root(table, Limits(PAIRS, *bounds)).tolist() == [2, 2, 0, 1]
+    assert rounded_root(table, [Limits(PAIRS, *bounds)]).tolist() == [2, 2, 0, 1]
     assert rounded_root(np.zeros(3)).tolist() == [0, 0, 0]
 
 

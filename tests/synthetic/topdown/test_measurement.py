@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from sfumato.numerics import SimulatedSource
 from sfumato.privacy import Neighboring
-from sfumato.synthetic import CountBound, Hierarchy, TableDomain, UnitCounts
+from sfumato.synthetic import Hierarchy, TableDomain, UnitCounts
 from sfumato.synthetic.topdown.cell_query import cell_query
-from sfumato.synthetic.topdown.constraints import group_limits
 from sfumato.synthetic.topdown.measurement import child_ranges, measure, measure_some
 from sfumato.synthetic.topdown.noise_plan import LevelNoise, noise_plan, shares_of, squared_shift
 
@@ -66,18 +65,3 @@ def test_the_noise_of_a_share_is_priced_at_no_more_than_it() -> None:
             assert wanted * (1 - Fraction(1, 2**28)) <= rho <= wanted
             assert each.loss(relation).zcdp().rho <= float(wanted) * (1 + 1e-15)
             assert each.l2_squared == squared_shift(6, relation)
-
-
-def test_limits_of_a_parent_are_met_with_those_of_its_children() -> None:
-    places = Hierarchy.from_table(pa.table({"state": [0, 0, 1], "town": [1, 2, 3]}), ["state", "town"])
-    bounds = [
-        CountBound("town", lower={1: 2, 3: 4}, upper={1: 5, 2: 6}),
-        CountBound("state", upper={0: 9}),
-        CountBound("all", lower=7),
-    ]
-    limits = group_limits(places, cell_query(DOMAIN, ()), bounds, {1: np.array([[8], [20]])})
-    assert [each.ravel().tolist() for each in limits.lower] == [[28], [8, 20], [2, 0, 4]]
-    assert [each.ravel().tolist() for each in limits.upper] == [[28], [8, 20], [5, 6, 2**52]]
-    alone = group_limits(places, cell_query(DOMAIN, ()), bounds, {})
-    assert [each.ravel().tolist() for each in alone.lower] == [[7], [2, 4], [2, 0, 4]]
-    assert [each.ravel().tolist() for each in alone.upper] == [[2**52], [9, 2**52], [5, 6, 2**52]]

@@ -337,10 +337,14 @@ if run_time(__name__):
         ),
         (
             {
-                "invariants": [Invariant("state")],
-                "bounds": [CountBound("town", upper=[9, 9], columns=["sex"])],
+                "bounds": [
+                    CountBound("state", lower=5),
+                    CountBound("town", upper={"1": [2, 9], "2": [2, 0]}, columns=["sex"]),
+                    CountBound("town", upper=[9, 0], columns=["age"]),
+                    CountBound("town", upper={"1": 2}),
+                ]
             },
-            "invariants and bounds must be about the same groups",
+            "counts must exist that meet",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from pathlib import Path
@@ -121,9 +122,11 @@ def test_constraints_of_cells_that_cannot_be_are_met_or_refused() -> None:
     assert mechanism.release(pa.table(rows), rng=1).counts("all", "job").tolist() == [[5, 0, 0]]
     with pytest.raises(ParameterError, match="counts must exist that meet all invariants and bounds"):
         over_zeros(bounds=[CountBound("town", lower={"2": [0, 1, 0, 0, 0, 0]}, **groups)])
-    nobody = ZEROS.with_structural_zeros(
-        {"age": ["child"], "job": [0]}, {"age": ["adult"], "sex": ["f", "m"]}
-    )
+    none_left: list[Any] = [{"age": ["child"], "job": [0]}, {"age": ["adult"], "sex": ["f", "m"]}]
+    with pytest.raises(ParameterError, match="zeros must leave some cell, but together they leave none"):
+        ZEROS.with_structural_zeros(*none_left)
+    written = json.loads(ZEROS.to_json())
+    nobody = TableDomain.from_json(json.dumps({**written, "zeros": written["zeros"] + none_left}))
     with pytest.raises(ParameterError, match="domain must have a cell that can hold a row"):
         over_zeros(domain=nobody)
 

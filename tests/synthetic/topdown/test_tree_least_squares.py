@@ -30,7 +30,9 @@ def dense(released: Any, mechanism: TopDown, weights: Any) -> tuple[float, float
         inside = PLACES.ancestors(depth)[None] == np.arange(PLACES.size(depth))[:, None]
         for table in tables:
             query = next(
-                q for q in [*mechanism._queries, mechanism._limited] if q and q.columns == table.columns
+                q
+                for q in [*mechanism._queries, *mechanism._constraints.queries]
+                if q.columns == table.columns
             )
             groups = query.group_of[None] == np.arange(query.groups)[:, None]
             design = np.kron(inside, groups).astype(float)
@@ -49,7 +51,10 @@ def dense(released: Any, mechanism: TopDown, weights: Any) -> tuple[float, float
     return float(weights @ solution[:size]), float(weights @ inverse[:size, :size] @ weights)
 
 
-@cases("invariants", [(), (Invariant("state"),), (Invariant("land", ("sex",)),)])
+TWO = (Invariant("land", ("sex",)), Invariant("state"), Invariant("land", ("age",)))
+
+
+@cases("invariants", [(), (Invariant("state"),), (Invariant("land", ("sex",)),), TWO])
 @cases(
     ("places", "leaves"),
     [

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.attacks.base.attack_curve import roc
 from sfumato.attacks.membership.signals import as_finite_array
 from sfumato.attacks.membership.thresholds import (
     best_event,
     maximum_advantage_threshold,
     rates_at_threshold,
-    roc,
     split_halves,
     threshold_at_rate,
 )

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.attacks.base.attack_curve import counts_above
 from sfumato.audit.lower_bounds import certified_epsilon, forced_epsilon
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
@@ -18,7 +19,6 @@ __all__ = [
     "best_event",
     "maximum_advantage_threshold",
     "rates_at_threshold",
-    "roc",
     "split_halves",
     "threshold_at_rate",
 ]
@@ -42,11 +42,8 @@ def threshold_at_rate(others: Scores, rate: float) -> float:
 def maximum_advantage_threshold(members: Scores, others: Scores) -> float:
     """Return the threshold with the greatest true minus false positive rate."""
     cuts = np.unique(np.concatenate([members, others]))
-    return float(cuts[np.argmax(_above(members, cuts) / len(members) - _above(others, cuts) / len(others))])
-
-
-def _above(scores: Scores, cuts: Scores) -> NDArray[np.int64]:
-    return np.asarray(len(scores) - np.searchsorted(np.sort(scores), cuts, side="right"), dtype=np.int64)
+    gains = counts_above(members, cuts) / len(members) - counts_above(others, cuts) / len(others)
+    return float(cuts[np.argmax(gains)])
 
 
 def rates_at_threshold(
@@ -92,7 +89,7 @@ def best_event(
 ) -> BestEvent:
     """Choose the event that would prove most of fresh scores (so many of each) if they were as these."""
     cuts = _few(np.unique(np.concatenate([members, others])))
-    parts = _above(members, cuts) / len(members), _above(others, cuts) / len(others)
+    parts = counts_above(members, cuts) / len(members), counts_above(others, cuts) / len(others)
     found = []
     for above in (True, False):
         (likely, rare), (many, few) = (parts, sizes) if above else ((1 - parts[1], 1 - parts[0]), sizes[::-1])
@@ -109,10 +106,3 @@ def _few(cuts: Scores) -> Scores:
     last = len(cuts) - 1
     ends = np.unique(np.geomspace(1, len(cuts), _CUTS).astype(np.int64)) - 1
     return np.asarray(cuts[np.unique(np.concatenate([ends, last - ends]))], dtype=np.float64)
-
-
-def roc(members: Scores, others: Scores) -> tuple[Scores, Scores, float]:
-    """Return false and true positive rates at every threshold, rising, and the area under them."""
-    cuts = np.unique(np.concatenate([members, others]))[::-1]
-    false, true = (np.append(_above(side, cuts) / len(side), 1.0) for side in (others, members))
-    return false, true, float((np.diff(false) * (true[1:] + true[:-1])).sum() / 2)

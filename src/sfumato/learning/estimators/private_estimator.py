@@ -19,8 +19,8 @@ from sklearn.utils.validation import validate_data
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.learning.estimators.table_entries import is_label, number, numbers_of, refuse_complex
-from sfumato.learning.estimators.unpaid_fits import LedgerLeftOut, count_fit
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
+from sfumato.ledger.unpaid_fits import LedgerLeftOut, count_fit
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 

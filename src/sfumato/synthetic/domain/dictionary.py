@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.synthetic.domain.attributes import Attribute, Categorical, Ordered
 
-__all__ = ["described_attribute", "read_dictionary"]
+__all__ = ["described_attribute", "listed_attributes", "read_dictionary"]
 
 _KEYS: Final = frozenset({"values", "other", "missing", "integers", "edges", "lower", "upper", "bins"})
 _REMEDY: Final = "write values = [...], integers = [0, 9], edges = [...], or lower, upper and bins"
@@ -129,6 +129,31 @@ def _whole(name: str, written: Any) -> int:
     if number != int(number):
         _check.refuse(name, "have bins, or whole numbers as lower and upper", written, "write bins too")
     return int(number)
+
+
+def listed_attributes(columns: object) -> dict[str, Attribute]:
+    """Return the cells of columns that a document lists, each with its name.
+
+    Parameters
+    ----------
+    columns : list of dict
+
+    Returns
+    -------
+    dict of str to Categorical or Ordered
+
+    Raises
+    ------
+    ParameterError
+        If it is no such list, or names are not different.
+    """
+    if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
+        _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
+    names = [each.pop("name", None) for each in columns]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        found = "some lack one, or two have the same"
+        _check.refuse_state("columns", "have different names", found, "pass what to_json returned")
+    return {name: described_attribute(name, each) for name, each in zip(names, columns, strict=True)}
 
 
 def described_attribute(name: str, given: object) -> Attribute:

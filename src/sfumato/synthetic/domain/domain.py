@@ -13,9 +13,12 @@ import pyarrow as pa
 from sfumato import _check
 from sfumato._wire import Format, canonical, parse
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, attribute_of
+from sfumato.synthetic.domain.attributes import Attribute, Codes, attribute_of
+from sfumato.synthetic.domain.column_constraints import ColumnConstraint, described_constraint
 from sfumato.synthetic.domain.decoding import decoded_column
-from sfumato.synthetic.domain.dictionary import described_attribute, read_dictionary
+from sfumato.synthetic.domain.dictionary import described_attribute, listed_attributes, read_dictionary
+from sfumato.synthetic.domain.feasibility import consistent_zeros
+from sfumato.synthetic.domain.schema_columns import schema_attributes
 from sfumato.synthetic.domain.structural_zeros import (
     StructuralZero,
     impossible_rows,
@@ -28,6 +31,7 @@ __all__ = ["TableDomain"]
 _FORMAT: Final = Format("sfumato.domain", 2)
 _WITHOUT_ZEROS: Final = Format("sfumato.domain", 1)
 _ZEROS: Final = "zeros"
+_LISTS: Final = (_ZEROS, "constraints")
 
 
 @final
@@ -134,8 +138,37 @@ class TableDomain(Mapping[str, Attribute]):
         >>> domain.encode(pa.table({"age": ["child", "adult"], "marital": ["married", "married"]})).tolist()
         [[1, 1]]
         """
+        return self._with(structural_zeros(self, zeros))
+
+    def with_constraints(self, *constraints: ColumnConstraint) -> TableDomain:
+        """Return the domain with the structural zeros that constraints between columns make.
+
+        Parameters
+        ----------
+        *constraints : Implication or ColumnOrder
+            Declared, like all of a domain: a rule that the data happen to follow is none.
+
+        Returns
+        -------
+        TableDomain
+
+        Raises
+        ------
+        ParameterError
+            If a column or label is not declared, a constraint forbids nothing, or no cell is left.
+
+        Examples
+        --------
+        >>> from sfumato.synthetic import Implication, Ordered
+        >>> domain = TableDomain(work=["no", "yes"], hours=Ordered.integers(0, 60))
+        >>> domain.with_constraints(Implication({"hours": "> 0"}, {"work": "yes"}))
+        <TableDomain of 2 columns, cells work: 2, hours: 61, 1 structural zeros>
+        """
+        return self._with([zero for each in constraints for zero in each.zeros(self)])
+
+    def _with(self, zeros: Sequence[StructuralZero]) -> TableDomain:
         made = TableDomain(self._attributes)
-        made._zeros = (*self._zeros, *structural_zeros(self, zeros))
+        made._zeros = consistent_zeros(self.sizes, (*self._zeros, *zeros))
         return made
 
     def index(self, name: str) -> int:
@@ -245,20 +278,12 @@ class TableDomain(Mapping[str, Attribute]):
         unknown = sorted(fields.keys() - {"columns", _ZEROS})
         if unknown:  # a misspelled field would be zeros that are not there
             _check.refuse("text", f"have columns and {_ZEROS} alone", unknown[0], "correct its name")
-        columns = fields.get("columns")
-        if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
-            _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
-        names = [each.pop("name", None) for each in columns]
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            found = "some lack one, or two have the same"
-            _check.refuse_state("columns", "have different names", found, "pass what to_json returned")
-        pairs = zip(names, columns, strict=True)
-        made = cls({name: described_attribute(name, each) for name, each in pairs})
-        made._zeros = structural_zeros(made, _listed(fields.get(_ZEROS, [])))
+        made = cls(listed_attributes(fields.get("columns")))
+        made._zeros = structural_zeros(made, fields.get(_ZEROS, []))
         return made
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Self:
+    def from_toml(cls, path: str | Path) -> TableDomain:
         r"""Return the domain of a TOML file with a table for each column.
 
         Parameters
@@ -266,7 +291,8 @@ class TableDomain(Mapping[str, Attribute]):
         path : str or Path
             Each table says ``values``, ``integers``, ``edges``, or ``lower``, ``upper`` and ``bins``, and
             ``missing`` or ``other`` as in `Categorical` and `Ordered`. A list of tables, ``[[zeros]]``, has
-            the structural zeros.
+            the structural zeros; another one, ``[[constraints]]``, has ``when`` and ``then`` as in
+            `Implication`, or ``order`` as in `ColumnOrder`.
 
         Returns
         -------
@@ -290,10 +316,11 @@ class TableDomain(Mapping[str, Attribute]):
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             _check.refuse("path", "be a TOML file with a table for each column", str(path), "check the file")
-        zeros = document.pop(_ZEROS) if isinstance(document.get(_ZEROS), list) else []
+        zeros, constraints = (
+            document.pop(name) if isinstance(document.get(name), list) else [] for name in _LISTS
+        )
         made = cls({name: described_attribute(name, each) for name, each in document.items()})
-        made._zeros = structural_zeros(made, zeros)
-        return made
+        return made.with_structural_zeros(*zeros).with_constraints(*map(described_constraint, constraints))
 
     @classmethod
     def from_dictionary(cls, path: str | Path, *, texts: Sequence[str] = ()) -> Self:
@@ -366,26 +393,4 @@ class TableDomain(Mapping[str, Attribute]):
         >>> TableDomain.from_schema(schema, {"age": range(100)})
         <TableDomain of 2 columns, cells smokes: 2, age: 100>
         """
-        _check.instance("schema", schema, pa.Schema, "pass table.schema")
-        made: dict[str, Attribute] = {}
-        for name in schema.names if columns is None else columns:
-            if schema.names.count(name) != 1 or name in made:
-                rule = f"be columns of the schema {schema.names}, each once"
-                _check.refuse("columns", rule, name, "rename or leave out what is there twice")
-            field = schema.field(name)
-            if declared is not None and name in declared:
-                made[name] = attribute_of(name, declared[name])
-                made[name].require(name, field.type)
-            elif pa.types.is_boolean(field.type):
-                made[name] = Categorical((False, True), missing=field.nullable)
-            else:
-                rule, found = "have declared cells, as its type has none", f"it is of {field.type}"
-                remedy = "declare it, or leave it out of columns="
-                _check.refuse_state(f"column {name!r}", rule, found, remedy)
-        return cls(made)
-
-
-def _listed(given: object) -> list[Any]:
-    if not isinstance(given, list):
-        _check.refuse_type(_ZEROS, "be a list of objects", given, "pass what to_json returned")
-    return given
+        return cls(schema_attributes(schema, declared, columns))

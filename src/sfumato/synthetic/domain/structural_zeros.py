@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.synthetic.domain.attributes import Attribute, Codes
 
-__all__ = ["StructuralZero", "impossible_rows", "possible_cells", "structural_zeros", "zero_labels"]
+__all__ = [
+    "StructuralZero",
+    "impossible_rows",
+    "labelled_cells",
+    "possible_cells",
+    "require_few",
+    "structural_zeros",
+    "zero_labels",
+]
 
 StructuralZero: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 """Columns by number, rising, and the cells of each whose combinations cannot be."""
@@ -20,7 +28,7 @@ _MOST: Final = 1 << 12
 _REMEDY: Final = 'write {"age": range(15), "marital": ["married"]}, cells by their labels'
 
 
-def structural_zeros(attributes: Mapping[str, Attribute], given: Sequence[Any]) -> tuple[StructuralZero, ...]:
+def structural_zeros(attributes: Mapping[str, Attribute], given: Any) -> tuple[StructuralZero, ...]:
     """Return combinations of labels by the numbers of their columns and cells.
 
     Parameters
@@ -38,8 +46,9 @@ def structural_zeros(attributes: Mapping[str, Attribute], given: Sequence[Any]) 
     ParameterError
         If one names no cell, or leaves none.
     """
-    if len(given) > _MOST:
-        _check.refuse("zeros", f"be at most {_MOST}", len(given), "join those that differ in one column")
+    if not isinstance(given, list | tuple):
+        _check.refuse_type("zeros", "be a list of objects", given, "pass what to_json returned")
+    require_few(len(given))
     return tuple(_one(attributes, each) for each in given)
 
 
@@ -52,20 +61,49 @@ def _one(attributes: Mapping[str, Attribute], given: Any) -> StructuralZero:
             _check.refuse("zeros", f"be of columns among {names}", name, "declare it in the domain")
         if isinstance(labels, str | bytes) or not isinstance(labels, Sequence) or not len(labels):
             _check.refuse_type("zeros", "have a list of labels for each column", labels, _REMEDY)
-        # A truth value is no number, though True equals 1 in Python.
-        known = {(isinstance(label, bool), label): cell for cell, label in enumerate(attributes[name].labels)}
-        for label in labels:
-            single = isinstance(label, Hashable) and not isinstance(label, tuple)
-            if not single or (isinstance(label, bool), label) not in known:
-                _check.refuse(
-                    f"zeros of {name!r}", "be labels of its cells", label, "see the column's labels"
-                )
-        found.append(
-            (names.index(name), tuple(sorted({known[isinstance(label, bool), label] for label in labels})))
-        )
+        found.append((names.index(name), labelled_cells(f"zeros of {name!r}", attributes[name], labels)))
     if all(len(cells) == attributes[names[place]].size for place, cells in found):
         _check.refuse_state("zeros", "leave some cell", "one leaves none", "list fewer labels")
     return tuple(sorted(found))
+
+
+def require_few(count: int) -> None:
+    """Refuse more combinations than a domain holds.
+
+    Parameters
+    ----------
+    count : int
+    """
+    if count > _MOST:
+        _check.refuse("zeros", f"be at most {_MOST}", count, "join those that differ in one column")
+
+
+def labelled_cells(what: str, attribute: Attribute, labels: Sequence[Any]) -> tuple[int, ...]:
+    """Return the cells of some labels, rising.
+
+    Parameters
+    ----------
+    what : str
+        What the labels are of, for messages.
+    attribute : Categorical or Ordered
+    labels : sequence
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ParameterError
+        If there is no such label.
+    """
+    # A truth value is no number, though True equals 1 in Python.
+    known = {(isinstance(label, bool), label): cell for cell, label in enumerate(attribute.labels)}
+    for label in labels:
+        single = isinstance(label, Hashable) and not isinstance(label, tuple)
+        if not single or (isinstance(label, bool), label) not in known:
+            _check.refuse(what, "be labels of its cells", label, "see the column's labels")
+    return tuple(sorted({known[isinstance(label, bool), label] for label in labels}))
 
 
 def zero_labels(attributes: Mapping[str, Attribute], zero: StructuralZero) -> dict[str, list[Any]]:

@@ -10,10 +10,11 @@ from math import prod
 from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.synthetic.generators.adaptive_rounds import AdaptiveRounds, RoundPlan
+from sfumato.synthetic.generators.adaptive_rounds import AdaptiveRounds, RoundPlan, round_noise
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 
@@ -31,14 +32,14 @@ class AIM(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`.
     workload : Marginals
         The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells and
         16 columns, as tables of fewer columns of it may be measured too.
     max_cells : int
         The most cells of the model, over all cliques of its junction tree: a measure of time and memory. More
-        cells let more tables be measured.
+        cells let more tables be measured. What structural zeros need is not among them.
     rounds : int, optional
         How many tables are measured, about; twice the number of columns unless given.
 
@@ -57,7 +58,8 @@ class AIM(Generator):
     The tables of all columns are measured, and cells with few rows merged. Then each round chooses a table of
     the workload, or one of fewer columns of it, by the exponential mechanism. Its score is the L1 distance of
     counts and prediction, less the error that noise would make, times the root of the weights of the tables
-    of the workload that have it in them. Tables that would make the model too large are left out. It is
+    of the workload that have it in them, each by how much larger its squared error is where prefixes or
+    ranges are asked instead of cells. Tables that would make the model too large are left out. It is
     measured, with less noise the more cells it has, and the model is fitted again. Where a measurement has
     moved the model by less than its noise, rounds become twice as expensive. Where the tables of columns are
     mostly noise, as with a small budget or few rows, they get most of the budget.
@@ -105,15 +107,32 @@ class AIM(Generator):
     def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:
         return {} if workload is None else {"workload": workload}
 
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise of the columns' tables, and of others, were they measured in the first round.
+
+        Parameters
+        ----------
+        rows : float, optional
+            How many rows there are, about: where columns would be mostly noise they get most of the budget.
+
+        Returns
+        -------
+        PublicNoise
+        """
+        return round_noise(self._plan(), self.domain.sizes, rows)
+
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
-        plan = RoundPlan(
+        return AdaptiveRounds(table, self._plan()).run()
+
+    def _plan(self) -> RoundPlan:
+        return RoundPlan(
             weights=self._candidates(),
             rho=Fraction(self.rho),
             max_cells=self.max_cells,
             rounds=self.rounds or 2 * len(self.domain),
             shift=self._shift,
+            base=self._base(),
         )
-        return AdaptiveRounds(table, plan).run()
 
     def _candidates(self) -> dict[Clique, int]:
         """Return tables of the workload and of fewer columns of them, with whole weights."""
@@ -123,7 +142,10 @@ class AIM(Generator):
         for place, clique in enumerate(self.workload.cliques(self.domain)):
             for part in subsets([clique]):
                 if len(part) > 1:
-                    totals[part] = totals.get(part, 0.0) + self.workload.weight(place)
+                    weight = self.workload.weight(place)
+                    if self.workload.ordered:
+                        weight *= self.workload.error_factor(self.domain, clique, part)
+                    totals[part] = totals.get(part, 0.0) + weight
         heaviest = max(totals.values(), default=1.0)
         return {
             clique: max(1, round(math.sqrt(total / heaviest) * _WEIGHTS)) for clique, total in totals.items()

@@ -136,13 +136,15 @@ class CellGroups:
         return np.argsort(group, kind="stable"), np.cumsum(counts) - counts
 
 
-def merged_below(counts: Array, least: float) -> NDArray[np.int64]:
+def merged_below(counts: Array, least: float, classes: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Return groups in which all cells with a smaller released count are one.
 
     Parameters
     ----------
     counts : array of shape (cells,)
     least : float
+    classes : int64 array of shape (cells,), optional
+        Only cells of the same class are merged.
 
     Returns
     -------
@@ -154,8 +156,16 @@ def merged_below(counts: Array, least: float) -> NDArray[np.int64]:
     [0, 2, 1, 2]
     >>> merged_below(np.array([2.0, 50.0]), 5.0).tolist()
     [0, 1]
+    >>> merged_below(np.array([2.0, 3.0, 4.0]), 5.0, np.array([1, 0, 1])).tolist()
+    [0, 1, 0]
     """
     large = counts >= least
-    if large.sum() >= len(large) - 1:
-        return np.arange(len(counts))
-    return np.where(large, np.cumsum(large) - 1, int(large.sum()))
+    if classes is None:
+        if large.sum() >= len(large) - 1:
+            return np.arange(len(counts))
+        return np.where(large, np.cumsum(large) - 1, int(large.sum()))
+    cells = np.arange(len(counts))
+    _, first = np.unique(classes[~large], return_index=True)
+    leaders = dict(zip(classes[~large][first].tolist(), cells[~large][first].tolist(), strict=True))
+    joined = np.array([cell if large[cell] else leaders[int(classes[cell])] for cell in cells])
+    return np.asarray(np.unique(joined, return_inverse=True)[1]).reshape(-1)

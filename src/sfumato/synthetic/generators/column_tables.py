@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from sfumato.synthetic.generators.cell_groups import CellGroups, merged_below
+from sfumato.synthetic.generators.model_base import ModelBase
 from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["MEAN_ABSOLUTE", "column_noise", "grouped_tables", "measured_columns", "shares_by_size"]
+__all__ = [
+    "MEAN_ABSOLUTE",
+    "column_noise",
+    "grouped_tables",
+    "measured_columns",
+    "regrouped",
+    "shares_by_size",
+]
 
 MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal variable."""
@@ -65,13 +74,17 @@ def column_noise(sizes: Sequence[int], rho: Fraction, shift: TableShift) -> list
     return [shift.noise(rho * part) for part in shares_by_size(sizes)]
 
 
-def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurements:
+def measured_columns(
+    table: PrivateTable, noise: Sequence[Fraction], base: ModelBase | None = None
+) -> Measurements:
     """Measure each column's table.
 
     Parameters
     ----------
     table : PrivateTable
     noise : sequence of Fraction
+    base : ModelBase, optional
+        Public: what a model of the tables is relative to.
 
     Returns
     -------
@@ -82,7 +95,8 @@ def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurem
     for column, sigma in enumerate(noise):
         counts = np.asarray(table.measure((column,), sigma), np.float64)
         tables[(column,)] = NoisyTable(counts, float(sigma) ** 2)
-    return Measurements(table.groups.sizes, tables, row_count(list(tables.values())))
+    measured = Measurements(table.groups.sizes, tables, row_count(list(tables.values())))
+    return measured if base is None else base.chosen(measured)
 
 
 def row_count(tables: Sequence[NoisyTable]) -> float:
@@ -118,17 +132,57 @@ def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups
     Returns
     -------
     tuple of CellGroups and Measurements
-        The measurements are of groups; the noise of merged cells adds up.
+        The measurements are of groups; the noise of merged cells adds up. Cells that the base measure tells
+        apart are not merged, so that each cell of a group is as possible as the others.
     """
     tables = [measured.tables[(column,)] for column in range(len(measured.sizes))]
-    groups = CellGroups([merged_below(each.counts, threshold * _deviation(each)) for each in tables])
+    base = measured.base
+    classes = [None] * len(tables) if base is None else base.classes()
+    pairs = zip(tables, classes, strict=True)
+    groups = CellGroups([merged_below(each.counts, threshold * _deviation(each), of) for each, of in pairs])
     merged: dict[Clique, NoisyTable] = {
         (column,): NoisyTable(
             groups.merged(each.counts, (column,)), groups.merged(np.asarray(each.variances), (column,))
         )
         for column, each in enumerate(tables)
     }
-    return groups, Measurements(groups.sizes, merged, measured.total)
+    grouped = None if base is None else base.grouped(groups.groups)
+    return groups, Measurements(groups.sizes, merged, measured.total, grouped, measured.trust)
+
+
+def regrouped(
+    columns: Measurements, groups: CellGroups, tables: Mapping[Clique, NoisyTable], threshold: float
+) -> tuple[CellGroups, Measurements]:
+    """Merge rare cells again for other classes of cells: where a prior that separated them is dropped.
+
+    Parameters
+    ----------
+    columns : Measurements
+        Of single columns, of cells, with the base measure that is to be.
+    groups : CellGroups
+        Which the tables are of; those of `grouped_tables` for a base measure that tells more cells apart.
+    tables : mapping of tuple of int to NoisyTable
+    threshold : float
+
+    Returns
+    -------
+    tuple of CellGroups and Measurements
+        Of all tables.
+    """
+    wider, merged = grouped_tables(columns, threshold)
+    between = CellGroups(
+        [
+            new[np.unique(old, return_index=True)[1]]
+            for old, new in zip(groups.groups, wider.groups, strict=True)
+        ]
+    )
+    found = {
+        clique: NoisyTable(
+            between.merged(each.counts, clique), between.merged(np.asarray(each.variances), clique)
+        )
+        for clique, each in tables.items()
+    }
+    return wider, replace(merged, tables=found)
 
 
 def _deviation(table: NoisyTable) -> float:

@@ -12,6 +12,7 @@ from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.column_tables import column_noise, measured_columns
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 
 __all__ = ["IndependentMarginals"]
@@ -24,7 +25,7 @@ class IndependentMarginals(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`: at scale ``rho`` all columns together are about rho-zCDP.
 
     Notes
@@ -34,8 +35,8 @@ class IndependentMarginals(Generator):
     Conditions: each person has at most ``max_rows_contributed`` rows, and the domain does not come from the
     data.
 
-    It is what other generators are compared with: no correlation is in it. For very small budgets and many
-    columns there is nothing better.
+    It is what other generators are compared with: no correlation is in it but that of structural zeros. For
+    very small budgets and many columns there is nothing better.
 
     Examples
     --------
@@ -57,8 +58,22 @@ class IndependentMarginals(Generator):
             for sigma in self._noise()
         )
 
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise of the columns' tables: there are no others.
+
+        Parameters
+        ----------
+        rows : float, optional
+            Does not matter.
+
+        Returns
+        -------
+        PublicNoise
+        """
+        return PublicNoise(list(map(float, self._noise())), {}, 0)
+
     def _noise(self) -> list[Fraction]:
         return column_noise(self.domain.sizes, Fraction(self.rho), self._shift)
 
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
-        return table.groups, fit(measured_columns(table, self._noise()))
+        return table.groups, fit(measured_columns(table, self._noise(), self._base()))

@@ -2,7 +2,7 @@ r"""The distribution :math:`q(x) \propto \exp \sum_r \theta_r(x_r)` on a junctio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, final
@@ -49,6 +49,8 @@ class Calibration:
     tree : JunctionTree
     scopes : sequence of tuple of int
         The columns of each table, rising; each within a clique.
+    base : mapping of tuple of int to array, optional
+        Log-weights that all values of the tables are added to; minus infinity for what is impossible.
 
     Examples
     --------
@@ -59,13 +61,19 @@ class Calibration:
     (8.0, [[0.125, 0.125], [0.375, 0.375]])
     """
 
-    def __init__(self, tree: JunctionTree, scopes: Sequence[Clique]) -> None:
+    def __init__(
+        self, tree: JunctionTree, scopes: Sequence[Clique], base: Mapping[Clique, Array] | None = None
+    ) -> None:
         self.tree, self.scopes = tree, tuple(scopes)
-        homes = [tree.home(scope) for scope in scopes]
-        self.homes = [home for home in homes if home is not None]
-        if len(self.homes) < len(homes):
-            raise ValueError("each table must be within a clique")
+        self.homes = [self._home(scope) for scope in scopes]
         self._logs = [np.empty(tree.shape(clique)) for clique in tree.cliques]
+        self._base = [np.zeros(())] * len(tree.cliques)
+        for scope, factor in (base or {}).items():
+            home = self._home(scope)
+            clique = tree.cliques[home]
+            self._base[home] = self._base[home] + np.broadcast_to(
+                aligned(factor, scope, clique), tree.shape(clique)
+            )
         self._rows = [prod(tree.shape(separator)) for separator in tree.separators]
 
     def __call__(self, thetas: Sequence[Array]) -> Calibrated:
@@ -87,8 +95,8 @@ class Calibration:
         the range of floats do no harm.
         """
         tree, logs = self.tree, self._logs
-        for log in logs:
-            log.fill(0.0)
+        for log, base in zip(logs, self._base, strict=True):
+            log[...] = base
         for scope, theta, home in zip(self.scopes, thetas, self.homes, strict=True):
             logs[home] += aligned(theta, scope, tree.cliques[home])
         conditionals: list[Array] = [np.empty(0)] * len(logs)
@@ -111,6 +119,12 @@ class Calibration:
                 ).reshape(-1, 1)
             beliefs.append(belief.reshape(logs[k].shape))
         return Calibrated(tree, log_normalizer, tuple(beliefs), tuple(conditionals))
+
+    def _home(self, scope: Clique) -> int:
+        home = self.tree.home(scope)
+        if home is None:
+            raise ValueError("each table must be within a clique")
+        return home
 
     def tables(self, found: Calibrated) -> list[Array]:
         """Return the probabilities of each table's cells.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import numpy as np
 
+from sfumato.synthetic.graphical_model.base_measure import Cells
 from sfumato.synthetic.graphical_model.calibration import Array, Calibrated, Calibration
 from sfumato.synthetic.graphical_model.junction_tree import junction_tree
 from sfumato.synthetic.graphical_model.lbfgs import Curvature
@@ -37,6 +38,12 @@ class FittedModel:
     duality_gap : float
         By how much the fit's objective exceeds its minimum at most, in nats; see `fit`.
     iterations : int
+    base : mapping of tuple of int to array
+        Public log-weights that ``thetas`` are added to; none unless given.
+    prior_strength : float
+        What a prior among them is weighed by; 0 where there is none.
+    measured : Measurements, optional
+        What it was fitted to; missing where a document of the first version did not have it.
     """
 
     model: Calibrated
@@ -44,6 +51,9 @@ class FittedModel:
     total: float
     duality_gap: float
     iterations: int
+    base: Mapping[Clique, Array] = field(default_factory=dict)
+    prior_strength: float = 0.0
+    measured: Measurements | None = None
 
 
 def fit(
@@ -72,14 +82,20 @@ def fit(
 
     Notes
     -----
-    The model is :math:`q(x) \propto \exp \sum_r \theta_r(x_r)`. With n rows, tables :math:`y_r` and slacks
-    :math:`c_r` (a public multiple of the noise's variances) the dual
-    :math:`n \log Z - \langle\theta, y\rangle + \sum_r \langle c_r, \theta_r^2\rangle/2` is minimized. It is
-    smooth and strictly convex, and the dual of :math:`n\,\mathrm{KL}(q\,\|\,\mathrm{uniform}) + \sum_r
-    \langle 1/c_r, (n q_r - y_r)^2\rangle/2`. Its gradient is :math:`g_r = n q_r - y_r + c_r\theta_r`. At any
-    :math:`\theta` the two objectives differ by :math:`\sum_r \langle 1/c_r, g_r^2\rangle/2` exactly: add
-    them, and insert :math:`\mathrm{KL} = \langle\theta, q\rangle - \log Z + \log|\mathcal X|`. This is the
-    duality gap that is reported; by weak duality no distribution is better than the model by more.
+    The model is :math:`q(x) \propto b(x)\exp \sum_r \theta_r(x_r)` for the public base measure b, which is 1
+    unless one is given. With n rows, tables :math:`y_r` and slacks :math:`c_r` (a public multiple of the
+    noise's variances) the dual :math:`n \log Z - \langle\theta, y\rangle + \sum_r \langle c_r,
+    \theta_r^2\rangle/2` is minimized. It is smooth and strictly convex, and the dual of
+    :math:`n\,\mathrm{KL}(q\,\|\,b) + \sum_r \langle 1/c_r, (n q_r - y_r)^2\rangle/2`. Its gradient is
+    :math:`g_r = n q_r - y_r + c_r\theta_r`. At any :math:`\theta` the two objectives differ by
+    :math:`\sum_r \langle 1/c_r, g_r^2\rangle/2` exactly: add them, and insert :math:`\mathrm{KL} =
+    \langle\theta, q\rangle - \log Z`, up to the constant :math:`\log \sum b`. This is the duality gap that
+    is reported; by weak duality no distribution is better than the model by more.
+
+    Where b is a public prior, slacks are the variances times its strengths (`PriorTrust`) if these are more.
+
+    Where b is 0 no distribution has mass, and the exact counts are 0: the sums of the dual run over the cells
+    that b leaves possible, in view of all its factors together. The noise of the other cells is not read.
 
     L-BFGS with the inverse of the diagonal :math:`n q(1 - q) + c` as its initial matrix.
 
@@ -88,9 +104,11 @@ def fit(
     McKenna, Sheldon, Miklau, "Graphical-model based estimation and inference for differential privacy" (ICML
     2019), the model; Nocedal, Wright, "Numerical optimization" (2006), algorithm 7.4.
     """
-    scopes = tuple(measured.tables)
-    calibration = Calibration(junction_tree(measured.sizes, scopes), scopes)
-    problem = _Dual(measured, calibration)
+    scopes, base = tuple(measured.tables), measured.base
+    factors = {} if base is None else base.factors
+    tree = junction_tree(measured.sizes, (*scopes, *factors))
+    possible = None if base is None else base.possible(tree, scopes)
+    problem = _Dual(measured, Calibration(tree, scopes, factors), possible)
     given = start or {}
     parts = [given.get(scope, np.zeros_like(measured.tables[scope].counts)) for scope in scopes]
     x = np.concatenate([np.ravel(part) for part in parts])
@@ -108,7 +126,7 @@ def fit(
         done += 1
     thetas = dict(zip(scopes, problem.split(point.x), strict=True))
     gap = float((point.gradient**2 / problem.slack).sum() / 2)
-    return FittedModel(point.model, thetas, problem.total, gap, done)
+    return FittedModel(point.model, thetas, problem.total, gap, done, factors, problem.strength, measured)
 
 
 def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
@@ -128,7 +146,7 @@ def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
     with np.errstate(divide="ignore"):
         logs = {(column,): np.log(part) for column, part in parts.items()}
     scopes = [*fitted.thetas, *logs]
-    return Calibration(fitted.model.tree, scopes)([*fitted.thetas.values(), *logs.values()])
+    return Calibration(fitted.model.tree, scopes, fitted.base)([*fitted.thetas.values(), *logs.values()])
 
 
 @final
@@ -139,25 +157,36 @@ class _Point:
     gradient: Array
     diagonal: Array
     model: Calibrated
+    cells: int
 
     def near(self, tolerance: float) -> bool:
-        return float(np.mean(self.gradient**2 / self.diagonal)) < tolerance**2
+        return float(np.sum(self.gradient**2 / self.diagonal)) < tolerance**2 * self.cells
 
 
 class _Dual:
     """The dual of some measurements, as a function of all log-weights in one vector."""
 
-    def __init__(self, measured: Measurements, calibration: Calibration) -> None:
+    def __init__(
+        self, measured: Measurements, calibration: Calibration, possible: Sequence[Cells] | None
+    ) -> None:
         self._calibration, tables = calibration, measured.tables.values()
         self._shapes = [table.counts.shape for table in tables]
         self._cuts = np.cumsum([table.counts.size for table in tables])[:-1].tolist()
         self._counts = np.concatenate([np.ravel(table.counts) for table in tables])
+        trust = measured.trust
+        self.strength = 0.0 if trust is None else trust.strength
+        columns, others = ({}, 0.0) if trust is None else trust.strengths()
         self.slack = np.concatenate(
             [
-                np.ravel(table.variances) * _SLACK[len(scope) > 1]
+                np.ravel(table.variances) * max(_SLACK[len(scope) > 1], columns.get(scope, others))
                 for scope, table in zip(measured.tables, tables, strict=True)
             ]
         )
+        self._cells = self._counts.size
+        if possible is not None:  # elsewhere log-weights stay 0, as their gradient is 0
+            inside = np.concatenate([np.ravel(each) for each in possible])
+            self._counts[~inside] = 0.0
+            self._cells = max(1, int(inside.sum()))
         self.total = max(1.0, measured.total)
 
     def split(self, x: Array) -> list[Array]:
@@ -171,7 +200,7 @@ class _Dual:
         q = np.concatenate([np.ravel(table) for table in self._calibration.tables(model)])
         value = self.total * model.log_normalizer - x @ self._counts + 0.5 * (self.slack * x) @ x
         gradient = self.total * q - self._counts + self.slack * x
-        return _Point(x, float(value), gradient, self.total * q * (1 - q) + self.slack, model)
+        return _Point(x, float(value), gradient, self.total * q * (1 - q) + self.slack, model, self._cells)
 
 
 def _line_search(problem: _Dual, point: _Point, curvature: Curvature) -> _Point | None:

@@ -8,7 +8,9 @@ from typing import final
 
 import numpy as np
 
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
+from sfumato.synthetic.graphical_model.prior_trust import PriorTrust
 from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["Measurements", "NoisyTable"]
@@ -62,6 +64,10 @@ class Measurements:
         By columns, rising; each column's own table among them.
     total : float
         The noisy number of rows.
+    base : BaseMeasure, optional
+        Public: what the model is relative to; all cells alike unless given.
+    trust : PriorTrust, optional
+        How far a prior in the base measure is believed.
 
     Examples
     --------
@@ -73,3 +79,5 @@ class Measurements:
     sizes: tuple[int, ...]
     tables: Mapping[Clique, NoisyTable]
     total: float
+    base: BaseMeasure | None = None
+    trust: PriorTrust | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,8 @@ from sfumato.synthetic.domain.attributes import Label
 
 __all__ = ["CountedTable", "cell_rows"]
 
-CountedTable: TypeAlias = tuple[Sequence[str], Sequence[Sequence[Label]], NDArray[np.float64], float | None]
-"""Columns, the labels of each, counts with an axis for each, and their standard deviation, if known."""
+CountedTable: TypeAlias = tuple[Sequence[str], Sequence[Sequence[Label]], NDArray[np.float64], Any]
+"""Columns, the labels of each, counts with an axis for each, and their standard deviations, if known."""
 
 
 def cell_rows(tables: Iterable[CountedTable]) -> pa.Table:
@@ -40,7 +40,8 @@ def cell_rows(tables: Iterable[CountedTable]) -> pa.Table:
         texts = [[None if label is None else str(label) for label in each] for each in labels]
         for cell, count in np.ndenumerate(counts):
             named = [text[at] for text, at in zip(texts, cell, strict=True)]
-            rows.append({"columns": list(columns), "cell": named, "count": count, "stddev": stddev})
+            off = stddev[cell] if isinstance(stddev, np.ndarray) else stddev
+            rows.append({"columns": list(columns), "cell": named, "count": count, "stddev": off})
     words = pa.list_(pa.string())
     kinds = [("columns", words), ("cell", words), ("count", pa.float64()), ("stddev", pa.float64())]
     return pa.Table.from_pylist(rows, pa.schema(kinds))

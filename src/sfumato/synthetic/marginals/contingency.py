@@ -1,4 +1,4 @@
-"""Exact counts of rows by cell, and what is left of them that fewer columns do not explain."""
+"""Exact counts of rows by cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.synthetic.domain.attributes import Codes
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["centred", "contingency_table", "integer_residual"]
+__all__ = ["contingency_table"]
 
 
 def contingency_table(codes: Codes, sizes: Sequence[int], clique: Clique) -> NDArray[np.int64]:
@@ -38,41 +38,3 @@ def contingency_table(codes: Codes, sizes: Sequence[int], clique: Clique) -> NDA
         return np.array(len(codes), np.int64)
     flat = np.ravel_multi_index(tuple(codes[:, place] for place in clique), shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-
-
-def integer_residual(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a table times ``n I - J`` along each axis: whole numbers that sum to 0 along it.
-
-    Parameters
-    ----------
-    table : int64 array
-        Of n entries along an axis, J being the matrix of ones.
-
-    Returns
-    -------
-    int64 array of the same shape
-
-    Examples
-    --------
-    >>> integer_residual(np.array([3, 0, 1])).tolist()
-    [5, -4, -1]
-    """
-    for axis, size in enumerate(table.shape):
-        table = table * size - table.sum(axis=axis, keepdims=True)
-    return table
-
-
-def centred(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a table less its mean along each axis.
-
-    Parameters
-    ----------
-    table : float64 array
-
-    Returns
-    -------
-    float64 array of the same shape
-    """
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -24,10 +24,11 @@ from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVect
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.marginals.contingency import centred, integer_residual
+from sfumato.synthetic.marginals.column_strategy import CellStrategy, RangeStrategy, squared_shift
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
-from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
-from sfumato.synthetic.marginals.residual_plan import l2_squared_shift, residual_plan
+from sfumato.synthetic.marginals.ordered_plan import ordered_plan
+from sfumato.synthetic.marginals.residual_noise import clique_of
+from sfumato.synthetic.marginals.residual_plan import AskedColumn
 from sfumato.synthetic.marginals.table_counts import table_counts
 from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 
@@ -36,6 +37,7 @@ __all__ = ["ResidualMechanism"]
 _CELLS: Final = 1 << 24
 _TOTAL: Final = 1 << 25
 _ROWS: Final = 1 << 20
+_UNITS: Final = 1 << 36
 _BITS: Final = 20
 _REMEDY: Final = "pass epsilon= and delta= to ResidualMechanism.calibrated to have it chosen"
 
@@ -78,6 +80,12 @@ class ResidualMechanism(Mechanism):
     same cost. Discrete noise on centred counts would not have that cost: the noise is drawn on whole numbers
     first and centred afterwards.
 
+    A column that is asked by prefixes or ranges is measured by the whole-numbered matrix of
+    `ordered_strategy` in the place of :math:`n_i I - J`, which the bound of `squared_shift` holds for. With
+    one such column the squared error is that of the best linear measurement, but for 0.1 %; with several, and
+    over several tables, it is at most that of answers from cells. Whole numbers are taken modulo 2**64, which
+    is post-processing: with such columns counts are right up to 2**26 rows at least.
+
     References
     ----------
     Xiao, He, Zhang, Kifer, "An optimal and scalable matrix mechanism for noisy marginals under convex loss
@@ -103,6 +111,7 @@ class ResidualMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     max_rows_contributed: int = 1
     _variances: Mapping[Clique, float] = field(init=False, repr=False, compare=False)
+    _columns: tuple[AskedColumn, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
@@ -126,9 +135,16 @@ class ResidualMechanism(Mechanism):
             found = f"they are {total}"
             remedy = "list the tables that are wanted, or take fewer bins"
             _check.refuse_state("noisy numbers of the workload", f"be at most {_TOTAL}", found, remedy)
-        weights = [self.workload.weight(place) for place in range(len(cliques))]
-        plan = residual_plan(cliques, weights, sizes, two=self._two)
+        plan, ordered = ordered_plan(self.domain, self.workload, two=self._two)
         object.__setattr__(self, "_variances", plan.variances)
+        columns = (ordered.get(i) or AskedColumn(CellStrategy(size)) for i, size in enumerate(sizes))
+        object.__setattr__(self, "_columns", tuple(columns))
+        if any(self._units(clique) > _UNITS for clique in cliques if ordered):
+            rule, found = (
+                "ask fewer columns of one table by prefixes or ranges",
+                "whole numbers would overflow",
+            )
+            _check.refuse_state("workload", rule, found, "ask the others by cells, or take wider bins")
 
     @classmethod
     def calibrated(
@@ -169,6 +185,9 @@ class ResidualMechanism(Mechanism):
     def stddev(self, *columns: str) -> float:
         """Return the standard deviation of each count of a table, before anything is spent.
 
+        Where columns of it are asked by prefixes or ranges, the counts are those of all prefixes or ranges,
+        and this is the root of their mean variance.
+
         Parameters
         ----------
         *columns : str
@@ -179,10 +198,13 @@ class ResidualMechanism(Mechanism):
         float
         """
         clique, inner = clique_of(self.domain, columns, self._variances)
-        distributions = self._distributions()
-        return cell_noise(
-            clique, self.domain.sizes, {part: distributions[part] for part in subsets([inner])}
-        ).stddev
+        parts = subsets([inner])
+        distributions, variance = self._distributions(parts), 0.0
+        for part in parts:
+            asked = ((place, self._columns[place]) for place in clique)
+            share = prod(each.inner if place in part else each.outer for place, each in asked)
+            variance += share * (distributions[part].stddev / self._units(part)) ** 2
+        return math.sqrt(variance / prod(self.domain.sizes[place] for place in clique))
 
     @property
     def residuals(self) -> tuple[Clique, ...]:
@@ -192,7 +214,7 @@ class ResidualMechanism(Mechanism):
     @property
     def cells(self) -> int:
         """How many noisy numbers are drawn: a measure of time and memory."""
-        return sum(prod(self._shape(part)) for part in self._variances)
+        return sum(prod(self.domain.sizes[place] for place in part) for part in self._variances)
 
     def release(self, value: Any, rng: Rng = None) -> MarginalsRelease:
         """Count the rows of a table and release all residuals with noise.
@@ -211,40 +233,55 @@ class ResidualMechanism(Mechanism):
         source, table = random_source(rng), table_counts(self.domain, value)
         found, distributions = {}, self._distributions()
         for part, distribution in distributions.items():
-            steps = integer_residual(table.counts(part))
+            strategies = [self._columns[place].strategy for place in part]
+            steps = table.counts(part)
+            for axis, strategy in enumerate(strategies):
+                steps = strategy.measured(steps, axis)
             noise = np.asarray(distribution.sample(steps.shape or (1,), source)).reshape(steps.shape)
-            found[part] = centred((steps + noise) / prod(steps.shape))
+            values = (steps + noise) / self._units(part)
+            for axis, strategy in enumerate(strategies):
+                values = strategy.estimated(values, axis)
+            found[part] = values
         return self._release_as(
             MarginalsRelease,
             MappingProxyType(found),
             source,
             domain=self.domain,
             distributions=MappingProxyType(distributions),
+            strategies=MappingProxyType(self._strategies()),
         )
 
     @property
     def _two(self) -> bool:
         return self.neighboring is not Neighboring.ADD_REMOVE
 
-    def _shape(self, part: Clique) -> tuple[int, ...]:
-        return tuple(self.domain.sizes[place] for place in part)
+    def _units(self, part: Clique) -> int:
+        return prod(self._columns[place].strategy.unit for place in part)
+
+    def _strategies(self) -> dict[int, RangeStrategy]:
+        found = {place: asked.strategy for place, asked in enumerate(self._columns)}
+        return {place: each for place, each in found.items() if isinstance(each, RangeStrategy)}
 
     def _noise(self, part: Clique, scale: Fraction) -> Fraction:
         """Return the parameter of a residual's noise, at least a step: a short number, rounded up."""
-        steps = self.max_rows_contributed * prod(self._shape(part))
+        steps = self.max_rows_contributed * self._units(part)
         exact = scale * Fraction(math.sqrt(self._variances[part])) * steps
         unit = power_of_two(floor_log2(exact) - _BITS)
         return max(Fraction(1), math.ceil(exact / unit) * unit)
 
-    def _distributions(self) -> dict[Clique, DiscreteGaussianDistribution]:
-        scale = Fraction(self.scale)
-        return {part: DiscreteGaussianDistribution(self._noise(part, scale)) for part in self._variances}
+    def _distributions(
+        self, parts: Iterable[Clique] | None = None
+    ) -> dict[Clique, DiscreteGaussianDistribution]:
+        """Return the noise of residuals: of all unless some are named."""
+        scale, wanted = Fraction(self.scale), self._variances if parts is None else parts
+        return {part: DiscreteGaussianDistribution(self._noise(part, scale)) for part in wanted}
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return compose(
             DiscreteGaussianVector(
                 self._noise(part, scale),
-                self.max_rows_contributed**2 * l2_squared_shift(self._shape(part), two=self._two),
+                self.max_rows_contributed**2
+                * squared_shift([self._columns[place].strategy for place in part], two=self._two),
                 neighboring=self.neighboring,
             )
             for part in self._variances

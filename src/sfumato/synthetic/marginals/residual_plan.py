@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from types import MappingProxyType
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato import _check
+from sfumato.synthetic.marginals.column_strategy import CellStrategy, ColumnStrategy, squared_shift
 from sfumato.synthetic.marginals.workload import Clique, subsets
 
-__all__ = ["ResidualPlan", "l2_squared_shift", "residual_plan", "share_of"]
+__all__ = ["AskedColumn", "ResidualPlan", "l2_squared_shift", "residual_plan", "share_of"]
 
 
 def l2_squared_shift(sizes: Sequence[int], *, two: bool) -> int:
@@ -33,22 +37,16 @@ def l2_squared_shift(sizes: Sequence[int], *, two: bool) -> int:
     Notes
     -----
     A row moves the residual by the product of vectors :math:`n e_a - 1`, one for each column, whose squared
-    norms are :math:`n(n-1)`; call their product P. Two such vectors of one column have the inner product
-    :math:`n(n-1)` if they are equal, else :math:`-n`. So those of two rows have one of at least
-    :math:`-P/(n-1)`, for the column with the fewest cells: any product with an odd number of factors
-    :math:`-1/(n_j-1)` is at least that. The squared norm of their difference is at most
-    :math:`2P(1 + 1/(n-1)) = 2Pn/(n-1)`. Of a row that is replaced by one that is not counted it is P.
+    norms are :math:`n(n-1)`; two of one column have the inner product :math:`n(n-1)` if they are equal, else
+    :math:`-n`. By `squared_shift` their difference is at most :math:`2Pn/(n-1)`, with P the product of the
+    squared norms and n the fewest cells.
 
     Examples
     --------
     >>> l2_squared_shift([2, 3], two=False), l2_squared_shift([2, 3], two=True)
     (12, 48)
     """
-    alone = prod(size * (size - 1) for size in sizes)
-    if not two or not sizes:  # the number of counted rows moves by 1 at most
-        return alone
-    least = min(sizes)
-    return 2 * alone * least // (least - 1)
+    return squared_shift([CellStrategy(size) for size in sizes], two=two)
 
 
 def share_of(table: Clique, part: Clique, sizes: Sequence[int]) -> float:
@@ -92,8 +90,44 @@ class ResidualPlan:
     squared_error: float
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedColumn:
+    """How a column is measured, and what is asked of it.
+
+    Parameters
+    ----------
+    strategy : ColumnStrategy
+    gram : float64 array of shape (cells, cells), optional
+        How many questions hold two cells, as `OrderedQueries.gram` has it; its cells unless given.
+    """
+
+    strategy: ColumnStrategy
+    gram: NDArray[np.float64] | None = None
+    inner: float = field(init=False)
+    outer: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        base, covariance = self.strategy.base, self.strategy.covariance
+        if self.gram is None:
+            cells = 1 / float(base[0])
+            inner, outer = cells - 1, 1 / cells
+        elif covariance is None:
+            outer = float(self.gram.mean())
+            inner = float(self.gram.trace()) - outer * len(self.gram)
+        else:
+            inner, outer = float((self.gram * covariance).sum()), float(base @ self.gram @ base)
+        object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "outer", outer)
+
+
 def residual_plan(
-    cliques: Sequence[Clique], weights: Sequence[float], sizes: Sequence[int], *, two: bool
+    cliques: Sequence[Clique],
+    weights: Sequence[float],
+    sizes: Sequence[int],
+    *,
+    two: bool,
+    ordered: Mapping[int, AskedColumn] = MappingProxyType({}),
 ) -> ResidualPlan:
     r"""Return the variances that make the weighted sum of squared errors least.
 
@@ -106,6 +140,8 @@ def residual_plan(
         Cells of all columns. A column of one cell is in no residual: there is nothing to measure.
     two : bool
         As in `l2_squared_shift`.
+    ordered : mapping of int to AskedColumn
+        The columns that are asked by prefixes or ranges.
 
     Returns
     -------
@@ -129,16 +165,18 @@ def residual_plan(
     >>> sorted(plan.variances), round(plan.squared_error, 12)
     ([(), (0,)], 4.0)
     """
+    asked = [ordered[i] if i in ordered else AskedColumn(CellStrategy(n)) for i, n in enumerate(sizes)]
     several = [tuple(i for i in clique if sizes[i] > 1) for clique in cliques]
     errors = dict.fromkeys(subsets(several), 0.0)
     for clique, inner, weight in zip(cliques, several, weights, strict=True):
-        cells = prod(sizes[i] for i in clique)
         for part in subsets([inner]):
-            errors[part] += weight * cells * share_of(clique, part, sizes)
+            factors = (asked[i].inner if i in part else asked[i].outer for i in clique)
+            errors[part] += weight * prod(factors)
     roots = {}
     for part in errors:
-        shape = [sizes[i] for i in part]
-        cost = float(Fraction(l2_squared_shift(shape, two=two), prod(shape) ** 2))
+        strategies = [asked[i].strategy for i in part]
+        shift = squared_shift(strategies, two=two)
+        cost = float(Fraction(shift, prod(strategy.unit for strategy in strategies) ** 2))
         roots[part] = math.sqrt(cost), math.sqrt(errors[part])
     total = math.fsum(cost * error for cost, error in roots.values())
     variances = {part: total * cost / error for part, (cost, error) in roots.items()}

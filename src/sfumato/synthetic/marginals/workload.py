@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Self, TypeAlias, final
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.marginals.ordered_queries import OrderedQueries, check_ordered
 
 __all__ = ["Clique", "Marginals", "maximal", "subsets"]
 
@@ -53,6 +54,7 @@ class Marginals:
     weights: Sequence[float] | None = None
     _orders: tuple[int, ...] = ()
     _target: str | None = None
+    _ordered: tuple[tuple[str, OrderedQueries], ...] = ()
 
     def __post_init__(self) -> None:
         if self.tables is None:
@@ -106,6 +108,138 @@ class Marginals:
             _check.refuse("columns", f"be at most {_COLUMNS}", most, "take fewer")
         return cls(_orders=tuple(range(1, most + 1)), _target=target)
 
+    @classmethod
+    def prefixes(cls, *columns: str, by: Sequence[str] = ()) -> Self:
+        """Return the workload of one table: all prefixes of ordered columns, by the cells of others.
+
+        Parameters
+        ----------
+        *columns : str
+            Ordered columns, as in `with_prefixes`.
+        by : sequence of str
+            Columns whose cells they are crossed with.
+
+        Returns
+        -------
+        Marginals
+
+        Examples
+        --------
+        >>> Marginals.prefixes("age", by=["sex"])
+        Marginals(tables=(('age', 'sex'),)).with_prefixes('age')
+        """
+        return cls([(*columns, *by)]).with_prefixes(*columns)
+
+    @classmethod
+    def ranges(cls, *columns: str, by: Sequence[str] = ()) -> Self:
+        """Return the workload of one table: all ranges of ordered columns, by the cells of others.
+
+        Parameters
+        ----------
+        *columns : str
+            Ordered columns, as in `with_ranges`.
+        by : sequence of str
+            Columns whose cells they are crossed with.
+
+        Returns
+        -------
+        Marginals
+        """
+        return cls([(*columns, *by)]).with_ranges(*columns)
+
+    def with_prefixes(self, *columns: str) -> Self:
+        """Return the workload that asks of each table for the prefixes of columns: a distribution function.
+
+        A prefix is the number of rows up to the end of a bin. The cell for NULL is asked by itself.
+
+        Parameters
+        ----------
+        *columns : str
+            `Ordered` columns of at most 1,024 cells.
+
+        Returns
+        -------
+        Marginals
+            Wherever these columns are in a table, their prefixes are wanted, and not their cells.
+
+        Examples
+        --------
+        >>> Marginals.every(2, target="sex").with_prefixes("age")
+        Marginals.every(2, target='sex').with_prefixes('age')
+        """
+        return self._with(columns, OrderedQueries.PREFIXES)
+
+    def with_ranges(self, *columns: str) -> Self:
+        """Return the workload that asks of each table for all ranges of columns.
+
+        A range is the number of rows from one bin to another; single cells are among them. The squared errors
+        of all ranges of a column count as much as those of its cells would. The cell for NULL is asked by
+        itself.
+
+        Parameters
+        ----------
+        *columns : str
+            `Ordered` columns of at most 1,024 cells.
+
+        Returns
+        -------
+        Marginals
+            Wherever these columns are in a table, their ranges are wanted, and not only their cells.
+        """
+        return self._with(columns, OrderedQueries.RANGES)
+
+    def _with(self, columns: tuple[str, ...], queries: OrderedQueries) -> Self:
+        given: tuple[object, ...] = columns
+        if not given or not all(isinstance(name, str) for name in given):
+            _check.refuse_type("columns", "be names of ordered columns", given, "write with_ranges('age')")
+        changed = dict.fromkeys(columns, queries)
+        return replace(self, _ordered=tuple({**dict(self._ordered), **changed}.items()))
+
+    @property
+    def ordered(self) -> Mapping[str, OrderedQueries]:
+        """The columns that are asked by prefixes or ranges."""
+        return dict(self._ordered)
+
+    def described(self) -> dict[str, str]:
+        """Return which columns are asked by prefixes or ranges, as JSON.
+
+        Returns
+        -------
+        dict
+        """
+        return {name: queries.value for name, queries in self._ordered}
+
+    def error_factor(self, domain: TableDomain, table: Clique, part: Clique) -> float:
+        """Return how much a table's squared error grows where prefixes and ranges are asked instead of cells.
+
+        Parameters
+        ----------
+        domain : TableDomain
+        table : tuple of int
+            Its columns.
+        part : tuple of int
+            The columns in whose cells counts are off, independently; over the table's others evenly.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from sfumato.synthetic import Ordered
+        >>> domain = TableDomain(age=Ordered.integers(0, 9), sex=["f", "m"])
+        >>> Marginals.every(2).error_factor(domain, (0, 1), (0,))
+        1.0
+        >>> Marginals.prefixes("age", by=["sex"]).error_factor(domain, (0, 1), (0,))
+        5.5
+        """
+        factor = 1.0
+        for name, queries in self._ordered:
+            if (place := domain.index(name)) in table:
+                gram = queries.gram(check_ordered(name, domain[name]))
+                factor *= float(gram.trace() / len(gram) if place in part else gram.mean() * len(gram))
+        return factor
+
     def cliques(self, domain: TableDomain) -> tuple[Clique, ...]:
         """Return the tables' columns by number.
 
@@ -120,8 +254,19 @@ class Marginals:
         Raises
         ------
         ParameterError
-            If a column is not in the domain, tables are more than 65,536, or one is of more than 32 columns.
+            If a column is not in the domain, tables are more than 65,536, or one is of more than 32 columns;
+            if one that is asked by prefixes or ranges is not ordered, too large, or in no table.
         """
+        found = self._cliques(domain)
+        for name, _ in self._ordered:
+            place = domain.index(name)
+            check_ordered(name, domain[name])
+            if not any(place in clique for clique in found):
+                rule, remedy = "be in a table of the workload", "add a table, or leave it out"
+                _check.refuse("columns with prefixes or ranges", rule, name, remedy)
+        return found
+
+    def _cliques(self, domain: TableDomain) -> tuple[Clique, ...]:
         widest = max(self._orders if self.tables is None else map(len, self.tables))
         if _COLUMNS < widest <= len(domain):
             _check.refuse("columns", f"be at most {_COLUMNS} in each table", widest, "take fewer")
@@ -140,6 +285,19 @@ class Marginals:
             _check.refuse("columns", rule, max(self._orders), "list the tables that are wanted")
         chosen = (part for size in sizes for part in combinations(others, size))
         return tuple(tuple(sorted((*wanted, *part))) for part in chosen)
+
+    def __repr__(self) -> str:
+        if self.tables is None:
+            name = "every" if len(self._orders) == 1 else "up_to"
+            target = "" if self._target is None else f", target={self._target!r}"
+            text = f"Marginals.{name}({self._orders[-1]}{target})"
+        else:
+            weights = "" if self.weights is None else f", weights={self.weights}"
+            text = f"Marginals(tables={self.tables}{weights})"
+        for queries in OrderedQueries:
+            columns = [name for name, each in self._ordered if each is queries]
+            text += f".with_{queries.value}({', '.join(map(repr, columns))})" if columns else ""
+        return text
 
     def weight(self, place: int) -> float:
         """Return how much the squared errors of a table count.

@@ -1,26 +1,18 @@
-"""What each method would do with a workload: its noise in each table, memory and time."""
+"""What a plan says of a method: its noise in each table, memory and time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Final, TypeAlias, final
+from typing import Any, final
 
 from sfumato import _check
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
 from sfumato.synthetic.marginals.workload import Clique, Marginals
 
-__all__ = ["METHODS", "MethodPlan", "PlanRequest", "TableError"]
-
-_MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
-"""Mean magnitude of a normal variable of standard deviation 1."""
-_BYTES: Final = 40
-_SECONDS_PER_TABLE: Final = 0.004
-_SECONDS_PER_CELL: Final = 1e-7
+__all__ = ["MethodPlan", "PlanRequest", "TableError"]
 
 
 @final
@@ -36,6 +28,8 @@ class PlanRequest:
     neighboring : Neighboring
     max_rows_contributed : int
         As in `sfumato.synthetic.ResidualMechanism`.
+    rows : float, optional
+        How many rows there are, about: a public or released figure.
     """
 
     domain: TableDomain
@@ -44,6 +38,19 @@ class PlanRequest:
     delta: float
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     max_rows_contributed: int = 1
+    rows: float | None = None
+
+    @property
+    def guarantee(self) -> dict[str, Any]:
+        """What calibrates a mechanism."""
+        return {
+            "domain": self.domain,
+            "workload": self.workload,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighboring": self.neighboring,
+            "max_rows_contributed": self.max_rows_contributed,
+        }
 
     @property
     def cliques(self) -> tuple[Clique, ...]:
@@ -63,26 +70,6 @@ class PlanRequest:
         """
         return prod(self.domain.sizes[place] for place in clique)
 
-    def residuals(self, workload: Marginals) -> ResidualMechanism:
-        """Return the mechanism that releases the marginals of a workload for this guarantee.
-
-        Parameters
-        ----------
-        workload : Marginals
-
-        Returns
-        -------
-        ResidualMechanism
-        """
-        return ResidualMechanism.calibrated(
-            self.domain,
-            workload,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            neighboring=self.neighboring,
-            max_rows_contributed=self.max_rows_contributed,
-        )
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +82,11 @@ class TableError:
     cells : int
     stddev : float
         Standard deviation of the noise of a cell; of a product of columns, that of a cell where all cells
-        hold as many rows.
+        hold as many rows. Where prefixes or ranges are asked, the root of the mean variance of these.
     misplaced : float
         How many rows the noise puts into wrong cells, on average: half of the sum of all cells' mean
-        magnitudes of noise. Over the number of rows it is a total variation distance.
+        magnitudes of noise. Over the number of rows it is a total variation distance. Where prefixes or
+        ranges are asked it is half of their mean magnitude, summed over the cells of other columns.
     """
 
     columns: tuple[str, ...]
@@ -116,7 +104,8 @@ class MethodPlan:
     ----------
     name : str
     errors : tuple of TableError
-        Of each table of the workload; what the noise does, and no more.
+        Of each table of the workload; what the noise does, and no more. Of a generator it is that of the
+        tables of columns, multiplied: before any other table is measured.
     memory : int
         Bytes, about.
     seconds : float
@@ -125,6 +114,11 @@ class MethodPlan:
         Whether noise is all of the error.
     remark : str
         What else to know, a sentence.
+    measured : tuple of TableError
+        Of a generator: the noise in each table of the workload that it may measure, where it measures that
+        once. Its model has less: tables that share columns are fitted together.
+    tables_measured : int
+        Up to how many of these are measured, about. Which ones, the rows decide.
     """
 
     name: str
@@ -133,6 +127,8 @@ class MethodPlan:
     seconds: float
     unbiased: bool
     remark: str
+    measured: tuple[TableError, ...] = ()
+    tables_measured: int = 0
 
     @property
     def misplaced(self) -> float:
@@ -151,57 +147,3 @@ class MethodPlan:
         int
         """
         return math.ceil(self.misplaced / _check.positive("share", share, "write 0.05, say"))
-
-
-def _residual(request: PlanRequest) -> MethodPlan:
-    """Return the plan of measuring all tables at once by residuals."""
-    mechanism, names = request.residuals(request.workload), list(request.domain)
-    errors = []
-    for clique in request.cliques:
-        columns, cells = tuple(names[place] for place in clique), request.cells(clique)
-        stddev = mechanism.stddev(*columns)
-        errors.append(
-            TableError(
-                columns=columns,
-                cells=cells,
-                stddev=stddev,
-                misplaced=cells * _MEAN_ABSOLUTE * stddev / 2,
-            )
-        )
-    return MethodPlan(
-        name="residual",
-        errors=tuple(errors),
-        memory=_BYTES * mechanism.cells,
-        seconds=_SECONDS_PER_TABLE * len(mechanism.residuals) + _SECONDS_PER_CELL * mechanism.cells,
-        unbiased=True,
-        remark="counts are unbiased, with intervals; nearly empty cells are lost in the noise",
-    )
-
-
-def _independent(request: PlanRequest) -> MethodPlan:
-    """Return the plan of measuring single columns, and multiplying them."""
-    mechanism = request.residuals(Marginals.every(1))
-    names, sizes = list(request.domain), request.domain.sizes
-    single = [mechanism.stddev(name) for name in names]
-    errors = []
-    for clique in request.cliques:
-        cells = request.cells(clique)
-        stddev = math.hypot(*(single[place] * sizes[place] / cells for place in clique))
-        misplaced = math.fsum(sizes[place] * _MEAN_ABSOLUTE * single[place] / 2 for place in clique)
-        columns = tuple(names[place] for place in clique)
-        errors.append(TableError(columns=columns, cells=cells, stddev=stddev, misplaced=misplaced))
-    return MethodPlan(
-        name="independent",
-        errors=tuple(errors),
-        memory=_BYTES * (mechanism.cells + max(request.cells(clique) for clique in request.cliques)),
-        seconds=_SECONDS_PER_TABLE * len(mechanism.residuals) + _SECONDS_PER_CELL * mechanism.cells,
-        unbiased=False,
-        remark="tables are products of the columns of Marginals.every(1); "
-        "what columns have to do with one another is lost",
-    )
-
-
-Planner: TypeAlias = Callable[[PlanRequest], MethodPlan]
-
-METHODS: Final[tuple[Planner, ...]] = (_residual, _independent)
-"""Each method's plan; those that say more of the data come first."""

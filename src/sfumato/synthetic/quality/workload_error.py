@@ -42,7 +42,7 @@ class WorkloadError(Query):
         The synthetic rows: a release, or public; an array holds cells, as ``domain.encode`` returns them.
         Rows of a model are drawn once.
     workload : Marginals
-        The marginals, each of at most 2**24 cells; without weights.
+        The marginals, each of at most 2**24 cells; without weights, prefixes and ranges.
     rows : int, optional
         How many real rows there are: a released or a public number, never one read off the data. The number
         of synthetic rows unless given: a generator makes as many as it has measured.
@@ -98,6 +98,9 @@ class WorkloadError(Query):
         _check.instance("workload", self.workload, Marginals, "write Marginals.every(2), say")
         if self.workload.weights is not None:
             _check.refuse("workload", "have no weights", self.workload, "pass by_table=True and weigh them")
+        if self.workload.ordered:
+            remedy = "leave out with_prefixes and with_ranges"
+            _check.refuse("workload", "ask for cells, whose distance this is", self.workload, remedy)
         if not isinstance(self.by_table, bool):
             _check.refuse("by_table", "be True or False", self.by_table, "leave it out for the mean")
         sizes = self.domain.sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import Number
@@ -14,9 +14,9 @@ from sfumato.privacy.conversion import zcdp_epsilon
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.topdown.cell_query import Recode
+from sfumato.synthetic.topdown.census_2020_shares import PUBLISHED_SHARES
 from sfumato.synthetic.topdown.constraints import CountBound, Invariant
 from sfumato.synthetic.topdown.hierarchy import Hierarchy
-from sfumato.synthetic.topdown.noise_plan import shares_of
 from sfumato.synthetic.topdown.topdown import TopDown
 
 __all__ = ["Census2020"]
@@ -36,6 +36,7 @@ _HHGQ: Final = (
     "other noninstitutional facility",
 )
 _RACES: Final = ("white", "black", "aian", "asian", "nhpi", "other")
+_TABLE: Final = "write Fractions, or leave shares out for the published ones"
 _REMEDY: Final = "name them us, state, county, tract, block_group and block"
 
 
@@ -53,10 +54,9 @@ def _reversed(bits: int) -> int:
 class Census2020:
     """Parameters of the 2020 Census redistricting data for persons in the United States.
 
-    What is here was published: the total rho, its division over levels, the histogram, the eleven queries,
-    and the invariant total of each state. The division of each level's budget over the queries is a table of
-    66 numbers in the Bureau's published strategy; it is not part of this library, and an argument where it
-    matters. Bounds from counts of housing units and group quarters are arguments of `TopDown` too.
+    What is here was published: the total rho, its division over levels and over the eleven queries of each
+    level, the histogram, and the invariant total of each state. Bounds from counts of housing units and group
+    quarters are public numbers of each block, and an argument.
 
     Attributes
     ----------
@@ -66,11 +66,14 @@ class Census2020:
         At which the certificate states epsilon.
     levels : mapping of str to int
         Proportions of rho by level, from the whole country to blocks.
+    shares : mapping of str to tuple of Fraction
+        By level the share of each of `queries`.
 
     References
     ----------
     US Census Bureau, "2020 Census Redistricting Data (P.L. 94-171): privacy-loss budget allocations" and the
-    production code's certificate of its run; Canonne, Kamath, Steinke (2020), Proposition 12, the conversion
+    production code's strategy ``ProductionCandidate20210527US_mult8_add02_dsepJune3`` and certificate of its
+    run; Canonne, Kamath, Steinke (2020), Proposition 12, the conversion
     of zCDP that the certificate uses.
 
     Examples
@@ -84,6 +87,7 @@ class Census2020:
     rho: Final = _RHO
     delta: Final = _DELTA
     levels: Final[Mapping[str, int]] = MappingProxyType(dict(zip(_LEVELS, _PROPORTIONS, strict=True)))
+    shares: Final[Mapping[str, tuple[Fraction, ...]]] = PUBLISHED_SHARES
 
     @staticmethod
     def domain() -> TableDomain:
@@ -131,8 +135,7 @@ class Census2020:
         Returns
         -------
         float
-            17.14. The loss of `mechanism` has a smaller one, as the accountant knows the noise: with each
-            query the same share it is 16.51.
+            17.14. The loss of `mechanism` has a smaller one, as the accountant knows the noise: 16.81.
         """
         return _converted(cls.rho)
 
@@ -156,27 +159,33 @@ class Census2020:
 
     @classmethod
     def column_epsilons(
-        cls, hierarchy: Hierarchy, shares: Sequence[Number] | Mapping[str, Sequence[Number]]
+        cls, shares: Sequence[Number] | Mapping[str, Sequence[Number]] | None = None
     ) -> dict[str, float]:
         """Return the epsilon of each column for somebody who knows a person's other columns and block.
 
         Parameters
         ----------
-        hierarchy : Hierarchy
-            With the Census' six levels.
-        shares : sequence of number, or mapping of str to such
-            Proportions of a level's budget by query, of `queries`.
+        shares : sequence of number, or mapping of str to such, optional
+            As for `mechanism`; the published ones unless given.
 
         Returns
         -------
         dict of str to float
             From the budget of those queries, on all levels, that have the column. None replaces `epsilon`.
+
+        Examples
+        --------
+        >>> {column: round(epsilon, 2) for column, epsilon in Census2020.column_epsilons().items()}
+        {'hhgq': 7.24, 'votingage': 7.57, 'hispanic': 10.04, 'cenrace': 10.08}
         """
-        table = shares_of(hierarchy, len(cls.queries()), cls._proportions(hierarchy), shares)
+        table, total = cls._shares(shares), sum(cls.levels.values())
         found = {}
         for column in cls.domain():
             has = [any(column in (part, getattr(part, "column", None)) for part in q) for q in cls.queries()]
-            part = sum((s for row in table for s, does in zip(row, has, strict=True) if does), Fraction(0))
+            part = Fraction(0)
+            for level, row in table.items():
+                seen = sum((share for share, does in zip(row, has, strict=True) if does), Fraction(0))
+                part += Fraction(cls.levels[level], total) * seen
             found[column] = _converted(cls.rho * part)
         return found
 
@@ -184,7 +193,7 @@ class Census2020:
     def mechanism(
         cls,
         hierarchy: Hierarchy,
-        shares: Sequence[Number] | Mapping[str, Sequence[Number]],
+        shares: Sequence[Number] | Mapping[str, Sequence[Number]] | None = None,
         *,
         bounds: Sequence[CountBound] = (),
     ) -> TopDown:
@@ -194,10 +203,11 @@ class Census2020:
         ----------
         hierarchy : Hierarchy
             With levels us (the root), state, county, tract, block_group and block.
-        shares : sequence of number, or mapping of str to such
-            Proportions of a level's budget by query, of `queries`, for all levels or by level.
+        shares : sequence of number, or mapping of str to such, optional
+            A table with the shares of `queries` by level, which sum to 1 on each, exactly: write Fractions.
+            A sequence has proportions for all levels. The published shares unless given.
         bounds : sequence of CountBound
-            On totals, as the states' totals are invariant.
+            Public numbers, as those of housing units and of facilities by block.
 
         Returns
         -------
@@ -207,7 +217,7 @@ class Census2020:
         Raises
         ------
         ParameterError
-            If the levels are others.
+            If the levels are others, or shares are not those of all queries.
         """
         return TopDown(
             hierarchy=hierarchy,
@@ -215,7 +225,7 @@ class Census2020:
             queries=cls.queries(),
             rho=cls.rho,
             levels=cls._proportions(hierarchy),
-            shares=shares,
+            shares=cls._shares(shares),
             invariants=[Invariant("state")],
             bounds=bounds,
             neighboring=Neighboring.REPLACE_ONE,
@@ -226,6 +236,30 @@ class Census2020:
         if hierarchy.levels != tuple(cls.levels):
             _check.refuse("levels", "be those of the Census", hierarchy.levels, _REMEDY)
         return dict(cls.levels)
+
+    @classmethod
+    def _shares(cls, given: Any) -> dict[str, tuple[Fraction, ...]]:
+        """Return the share of each query by level."""
+        table = cls.shares if given is None else given
+        by_level = table if isinstance(table, Mapping) else dict.fromkeys(cls.levels, table)
+        if set(by_level) != set(cls.levels):
+            _check.refuse_state(
+                "shares", f"have an entry for each of {list(cls.levels)}", "it has not", _TABLE
+            )
+        found = {}
+        for level in cls.levels:
+            row, number = by_level[level], len(cls.queries())
+            if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != number:
+                rule = f"be {number} numbers on each level, one for each query"
+                _check.refuse_state("shares", rule, "they are not", _TABLE)
+            exact = [Fraction(0) if each == 0 else _check.fraction("shares", each, _TABLE) for each in row]
+            if table is by_level and sum(exact) != 1:
+                rule = f"sum to 1 exactly on the level {level!r}"
+                _check.refuse_state("shares", rule, f"they sum to {sum(exact)}", _TABLE)
+            if not sum(exact):
+                _check.refuse_state("shares", "not all be 0", "they are", _TABLE)
+            found[level] = tuple(each / sum(exact) for each in exact)
+        return found
 
 
 def _converted(rho: Fraction) -> float:

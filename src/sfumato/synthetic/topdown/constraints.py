@@ -15,10 +15,18 @@ from sfumato.synthetic.topdown.cell_query import CellQuery, cell_query
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
 
-__all__ = ["CountBound", "GroupLimits", "Invariant", "constraint_query", "group_limits"]
+__all__ = [
+    "UNBOUNDED",
+    "CountBound",
+    "GroupLimits",
+    "Invariant",
+    "constraint_queries",
+    "exact_counts",
+    "stated_limits",
+]
 
 UNBOUNDED: Final = 1 << 52
-_REMEDY: Final = "state all of them by the same columns, as Invariant('state', ['hhgq'])"
+_REMEDY: Final = "write Invariant('state', ['hhgq'])"
 
 
 def _listed(columns: object) -> tuple[str, ...]:
@@ -107,10 +115,10 @@ class GroupLimits:
     upper: tuple[Nodes, ...]
 
 
-def constraint_query(
+def constraint_queries(
     domain: TableDomain, invariants: Sequence[Invariant], bounds: Sequence[CountBound]
-) -> CellQuery | None:
-    """Return the groups that all constraints are about, None where there is no constraint.
+) -> tuple[CellQuery, ...]:
+    """Return the partitions of the cells that constraints are about, one that refines them all last.
 
     Parameters
     ----------
@@ -120,29 +128,40 @@ def constraint_query(
 
     Returns
     -------
-    CellQuery or None
+    tuple of CellQuery
+        None where there is no constraint.
 
-    Raises
-    ------
-    ParameterError
-        If they are about groups of different columns.
+    Examples
+    --------
+    >>> domain = TableDomain(sex=["f", "m"], age=[1, 2, 3])
+    >>> asked = [Invariant("state", ["age"]), Invariant("state"), Invariant("town", ["sex"])]
+    >>> [query.name for query in constraint_queries(domain, asked, [])]
+    ['age', 'total', 'sex', 'sex x age']
     """
     stated = [*(each.columns for each in invariants), *(each.columns for each in bounds)]
-    found = {frozenset(columns): columns for columns in stated}
-    if len(found) > 1:
-        different = "their columns differ"
-        _check.refuse_state("invariants and bounds", "be about the same groups", different, _REMEDY)
-    return cell_query(domain, next(iter(found.values()))) if found else None
+    queries = [cell_query(domain, columns) for columns in {frozenset(c): c for c in stated}.values()]
+    if not queries:
+        return ()
+    code = np.zeros(domain.cells, np.int64)
+    for query in queries:
+        code = np.unique(code * query.groups + query.group_of, return_inverse=True)[1]
+    atoms = int(code.max()) + 1
+    finest = [query for query in queries if query.groups == atoms]
+    if finest:
+        return (*(query for query in queries if query is not finest[0]), finest[0])
+    columns = tuple(sorted({column for query in queries for column in query.columns}))
+    name = " x ".join(list(domain)[i] for i in columns)
+    return (*queries, CellQuery(name, columns, (atoms,), code, recoded=True))
 
 
-def group_limits(
+def stated_limits(
     hierarchy: Hierarchy,
     query: CellQuery,
     bounds: Sequence[CountBound],
     exact: Mapping[int, Nodes],
     possible: Nodes | None = None,
 ) -> GroupLimits:
-    r"""Return what bounds and invariants leave to each group on each level.
+    """Return the limits that are stated for the groups of a partition.
 
     Parameters
     ----------
@@ -150,6 +169,7 @@ def group_limits(
     query : CellQuery
         The groups, of which each cell is in one.
     bounds : sequence of CountBound
+        Those that are about these groups.
     exact : mapping of int to int64 array of shape (places, groups)
         Invariant counts by depth; published.
     possible : int64 array, optional
@@ -158,20 +178,6 @@ def group_limits(
     Returns
     -------
     GroupLimits
-
-    Raises
-    ------
-    ParameterError
-        If they contradict each other. As bounds are public and invariants are published, that shows no more
-        than the release would.
-
-    Notes
-    -----
-    The limits of a parent are met with the sums of its children's, from the lowest level up. Then every
-    estimate of a parent within its limits can be divided among its children within theirs: for each group
-    apart, a table with the parent's cells as column sums and rows within :math:`[l_c, u_c]` exists if and
-    only if :math:`\sum l_c` is at most, and :math:`\sum u_c` at least, the group's count; if it does, one of
-    whole numbers does.
     """
     lower: list[Nodes] = []
     upper: list[Nodes] = []
@@ -184,17 +190,6 @@ def group_limits(
             low, high = np.maximum(low, exact[depth]), np.minimum(high, exact[depth])
         lower.append(low)
         upper.append(high)
-    for depth in reversed(range(len(hierarchy.levels) - 1)):
-        starts = hierarchy.starts(depth)[:-1]
-        lower[depth] = np.maximum(lower[depth], np.add.reduceat(lower[depth + 1], starts))
-        sums = np.minimum(np.add.reduceat(upper[depth + 1].astype(float), starts), UNBOUNDED).astype(np.int64)
-        upper[depth] = np.minimum(upper[depth], sums)
-    for name, low, high in zip(hierarchy.levels, lower, upper, strict=True):
-        if (low > high).any():
-            found = f"none does at some place of the level {name!r}"
-            _check.refuse_state(
-                "counts", "exist that meet all invariants and bounds", found, "correct the bounds"
-            )
     return GroupLimits(query, tuple(lower), tuple(upper))
 
 

@@ -1,39 +1,31 @@
-"""From the root down: each level measured, fitted to its parents and rounded, in one process or several."""
+"""From the root down: each level measured, fitted to its parents and rounded."""
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
-from sfumato.errors import EngineError
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.synthetic.topdown.cell_query import CellQuery
-from sfumato.synthetic.topdown.constraints import GroupLimits
 from sfumato.synthetic.topdown.family_batch import (
     BatchLimits,
     FamilyBatch,
-    Fitted,
     Weighted,
-    fit_batch,
     fit_root,
     joined,
 )
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.limits.joint_limits import JointLimits
 from sfumato.synthetic.topdown.measurement import NoisyCounts, child_ranges, measure, measure_some
 from sfumato.synthetic.topdown.noise_plan import LevelNoise
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
+from sfumato.synthetic.topdown.workers.level_progress import Progress
+from sfumato.synthetic.topdown.workers.process_pool import FamilyWorkers
 
-__all__ = ["LevelEstimate", "LevelEstimator", "Progress"]
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with a level's name, and how many of its places are done, of how many."""
+__all__ = ["LevelEstimate", "LevelEstimator"]
 
 _BATCH: Final = 1 << 21
 
@@ -57,25 +49,26 @@ class LevelEstimator:
     queries : sequence of CellQuery
     noise : sequence of LevelNoise
         Of all levels.
-    limits : GroupLimits or None
+    limits : JointLimits or None
     cells : int
         How many cells the histogram has.
     possible : int64 array
         Those that may hold people: all but structural zeros.
     every : bool
         Whether all noisy counts are drawn, or only those that the fit needs.
-    processes : int
+    workers : FamilyWorkers
+        Who fits the families of a level.
     progress : callable or None
     """
 
     hierarchy: Hierarchy
     queries: Sequence[CellQuery]
     noise: Sequence[LevelNoise]
-    limits: GroupLimits | None
+    limits: JointLimits | None
     cells: int
     possible: Nodes
     every: bool
-    processes: int
+    workers: FamilyWorkers
     progress: Progress | None
 
     def estimate(
@@ -107,7 +100,7 @@ class LevelEstimator:
             return LevelEstimate(fitted.counts, noisy if self.every else None, fitted.unfinished)
         drawn = measure(exact, noise, self.queries, source) if self.every else None
         parts, unfinished, done = [], 0, 0
-        for fitted in self._fitted(self._batches(depth, exact, above, drawn, source)):
+        for fitted in self.workers.fitted(self._batches(depth, exact, above, drawn, source)):
             parts.append(fitted.counts)
             unfinished += fitted.unfinished
             done += len(fitted.counts.starts) - 1
@@ -131,8 +124,15 @@ class LevelEstimator:
     def _limits(self, depth: int, first: int, last: int) -> BatchLimits | None:
         if self.limits is None:
             return None
-        lower, upper = self.limits.lower[depth][first:last], self.limits.upper[depth][first:last]
-        return BatchLimits(self.limits.query.group_of, lower, upper)
+        apart = not self.limits.coupled[depth][first:last].any()
+        parts = self.limits.parts[-1:] if apart else self.limits.parts  # the finest one's say all
+        return BatchLimits(
+            tuple(part.query.group_of for part in parts),
+            tuple(part.lower[depth][first:last] for part in parts),
+            tuple(part.upper[depth][first:last] for part in parts),
+            self.limits.coarse,
+            self.limits.below(depth, first, last),
+        )
 
     def _batches(
         self,
@@ -160,26 +160,6 @@ class LevelEstimator:
                     exact, noise, self.queries, source, children=(first, last), wanted=present
                 )
             yield FamilyBatch(parents, children, weighted, part, self._limits(depth, first, last))
-
-    def _fitted(self, batches: Iterator[FamilyBatch]) -> Iterator[Fitted]:
-        """Yield the fits in the order of the batches, at most two for each process under way."""
-        if self.processes == 1:
-            yield from map(fit_batch, batches)
-            return
-        lost = False
-        with ProcessPoolExecutor(self.processes, multiprocessing.get_context("spawn")) as pool:
-            running = deque[Future[Fitted]]()
-            try:
-                for batch in batches:
-                    running.append(pool.submit(fit_batch, batch))
-                    if len(running) >= 2 * self.processes:
-                        yield running.popleft().result()
-                while running:
-                    yield running.popleft().result()
-            except BrokenProcessPool:
-                lost = True
-        if lost:
-            raise EngineError("processes must last to the end, got one that was ended; pass processes=1")
 
 
 def _cells_of(counts: LevelCounts) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:

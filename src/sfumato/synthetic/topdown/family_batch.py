@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.blas_threads import one_thread
-from sfumato.synthetic.topdown.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.hierarchy import Nodes
+from sfumato.synthetic.topdown.limits.controlled_rounding import rounded, rounded_root
+from sfumato.synthetic.topdown.limits.lookahead import Coming, Lookahead
 from sfumato.synthetic.topdown.nonnegative_fit import ITERATIONS, Limits, Observed, fit_children
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
 
@@ -29,18 +30,24 @@ class Weighted(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchLimits:
-    """Limits of the groups of each child of a batch.
+    """Limits of the groups of each child of a batch, by partition of the cells.
 
     Parameters
     ----------
-    group_of : int64 array
-        The group of each cell.
-    lower, upper : int64 array of shape (children, groups)
+    group_of : tuple of int64 array
+        The group of each cell, of the finest partition last.
+    lower, upper : tuple of int64 array of shape (children, groups)
+    coarse : tuple of int64 array
+        The group, of each coarser partition, of each group of the finest.
+    below : mapping of int to Lookahead
+        What lies below children, of those where it restricts them.
     """
 
-    group_of: NDArray[np.int64]
-    lower: Nodes
-    upper: Nodes
+    group_of: tuple[NDArray[np.int64], ...]
+    lower: tuple[Nodes, ...]
+    upper: tuple[Nodes, ...]
+    coarse: tuple[Nodes, ...]
+    below: Mapping[int, Lookahead]
 
 
 @final
@@ -96,10 +103,10 @@ def fit_batch(batch: FamilyBatch) -> Fitted:
             observed = [
                 _observed(query, batch.noisy[i][first:last], active) for i, query in batch.queries.items()
             ]
-            limits = None if batch.limits is None else _limits(batch.limits, first, last, active)
+            limits, coming = _limits(batch.limits, first, last, active)
             fit = fit_children(observed, sums.astype(float), last - first, limits)
             unfinished += fit.steps >= ITERATIONS
-            whole = rounded(fit.table, sums, limits)
+            whole = rounded(fit.table, sums, limits, coming)
         child, place = np.nonzero(whole.T)
         sizes.append(np.bincount(child, minlength=last - first))
         cells.append(active[place].astype(np.int32))
@@ -124,13 +131,13 @@ def fit_root(batch: FamilyBatch, possible: Nodes) -> Fitted:
     Fitted
     """
     observed = [_observed(query, batch.noisy[i][:1], possible) for i, query in batch.queries.items()]
-    limits = None if batch.limits is None else _limits(batch.limits, 0, 1, possible)
+    limits, coming = _limits(batch.limits, 0, 1, possible)
     if observed:
         fit = fit_children(observed, None, 1, limits)
         table, steps = fit.table[:, 0], fit.steps
     else:
         table, steps = np.zeros(len(possible)), 0
-    whole = rounded_root(table, limits)
+    whole = rounded_root(table, limits, coming)
     present = np.flatnonzero(whole)
     cells = possible[present].astype(np.int32)
     found = LevelCounts(np.array([0, len(present)]), cells, whole[present])
@@ -143,10 +150,20 @@ def _observed(query: Weighted, noisy: NDArray[Any], active: NDArray[np.int64]) -
     return Observed(group_of, noisy[:, groups].T.astype(np.float64), query.weight)
 
 
-def _limits(limits: BatchLimits, first: int, last: int, active: NDArray[np.int64]) -> Limits:
-    groups, group_of = np.unique(limits.group_of[active], return_inverse=True)
-    lower, upper = limits.lower[first:last, groups].T, limits.upper[first:last, groups].T
-    return Limits(group_of, lower.astype(np.float64), upper.astype(np.float64))
+def _limits(
+    limits: BatchLimits | None, first: int, last: int, active: NDArray[np.int64]
+) -> tuple[list[Limits], list[Coming]]:
+    """Return the limits of the groups that the active cells are in, and what lies below the children."""
+    if limits is None:
+        return [], []
+    found = []
+    for group_of, lower, upper in zip(limits.group_of, limits.lower, limits.upper, strict=True):
+        groups, held = np.unique(group_of[active], return_inverse=True)
+        low, high = (ends[first:last, groups].T.astype(np.float64) for ends in (lower, upper))
+        found.append(Limits(held, low, high))
+    atom_of = limits.group_of[-1][active]
+    here = [(child, look) for child, look in limits.below.items() if first <= child < last]
+    return found, [Coming(child - first, atom_of, limits.coarse, look) for child, look in here]
 
 
 def joined(parts: Sequence[LevelCounts]) -> LevelCounts:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._wire import canonical
-from sfumato.synthetic.topdown.constraints import GroupLimits
 from sfumato.synthetic.topdown.hierarchy import Hierarchy
+from sfumato.synthetic.topdown.limits.joint_limits import JointLimits
 
 __all__ = ["fingerprint"]
 
@@ -19,7 +19,7 @@ def fingerprint(
     hierarchy: Hierarchy,
     asked: Mapping[str, object],
     groups: Sequence[NDArray[np.int64]],
-    limits: GroupLimits | None,
+    limits: JointLimits | None,
 ) -> str:
     """Return a hash of all that is given.
 
@@ -30,7 +30,7 @@ def fingerprint(
         What JSON can hold.
     groups : sequence of int64 array
         The group of each cell, by query.
-    limits : GroupLimits or None
+    limits : JointLimits or None
         What bounds leave to each group.
 
     Returns
@@ -40,7 +40,8 @@ def fingerprint(
     """
     arrays = [*hierarchy.parents, *groups]
     if limits is not None:
-        arrays += [limits.query.group_of, *limits.lower, *limits.upper]
+        for part in limits.parts:
+            arrays += [part.query.group_of, *part.lower, *part.upper]
     hashed = hashlib.sha256()
     places = [labels.to_pylist() for labels in hierarchy.labels]
     sizes = [array.size for array in arrays]

@@ -103,29 +103,76 @@ def simplex_threshold(x: Table, sums: Table, start: Table | None = None) -> Tabl
     return t
 
 
+class _Groups:
+    """The set of tables with groups of rows within limits, by column."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.order = np.argsort(limits.group_of, kind="stable")
+        present, self.starts = np.unique(limits.group_of[self.order], return_index=True)
+        self.size = np.diff(np.r_[self.starts, len(self.order)])
+        self.lower, self.upper = limits.lower[present], limits.upper[present]
+
+    def project(self, x: Table) -> Table:
+        """Return the nearest non-negative table of the set."""
+        out = np.maximum(x, 0)
+        sums = np.add.reduceat(out[self.order], self.starts, axis=0)
+        wanted = np.clip(sums, self.lower, self.upper)
+        off = wanted != sums
+        columns = np.flatnonzero(off.any(axis=0))
+        if len(columns):
+            part = x[np.ix_(self.order, columns)]
+            t = np.repeat(self._thresholds(part, wanted[:, columns]), self.size, axis=0)
+            moved = np.where(np.repeat(wanted[:, columns] > 0, self.size, axis=0), np.maximum(part - t, 0), 0)
+            changed = np.repeat(off[:, columns], self.size, axis=0)
+            out[np.ix_(self.order, columns)] = np.where(changed, moved, np.maximum(part, 0))
+        return out
+
+    def _thresholds(self, x: Table, wanted: Table) -> Table:
+        """Return what `simplex_threshold` does, for each group and column at once."""
+        starts = self.starts
+        t: Table = (np.add.reduceat(x, starts, axis=0) - wanted) / self.size[:, None]
+        most = np.maximum.reduceat(x, starts, axis=0)
+        for _ in range(100):
+            rest = np.maximum(x - np.repeat(t, self.size, axis=0), 0)
+            count = np.add.reduceat((rest > 0).astype(np.int64), starts, axis=0)
+            excess = np.add.reduceat(rest, starts, axis=0) - wanted
+            step = np.where(count == 0, most - wanted - t, excess / np.maximum(count, 1))
+            t = t + step
+            if np.abs(step).max(initial=0.0) <= 1e-9 * (1 + np.abs(t).max(initial=0.0)):
+                break
+        return t
+
+
 class _Feasible:
     """The set of tables with rows of given sums, or free ones, and groups of rows within limits by column."""
 
-    def __init__(self, sums: Table | None, limits: Limits | None) -> None:
+    def __init__(self, sums: Table | None, limits: Sequence[Limits]) -> None:
         self.sums, self.limits = sums, limits
         self.start: Table | None = None
-        self.members = []
-        if limits is not None:
-            groups = range(len(limits.lower))
-            self.members = [np.flatnonzero(limits.group_of == group) for group in groups]
+        self.off: list[Table] = []
+        self.groups = [_Groups(each) for each in limits]
 
     def project(self, x: Table) -> Table:
-        """Return the nearest table of the set: exact without limits, else by Dykstra's alternations."""
-        if self.limits is None:
+        """Return the nearest table of the set: exact without limits, else by Dykstra's alternations.
+
+        They are ascents of the dual problem, which may start anywhere: here where the last table's ended.
+        """
+        if not self.limits:
             return self._rows(x)
-        p, q = np.zeros_like(x), np.zeros_like(x)
+        if not self.off:
+            self.off = [np.zeros_like(x) for _ in range(1 + len(self.limits))]
+        off = self.off
+        x = x - sum(off)
         for _ in range(_ALTERNATIONS):
-            y = self._rows(x + p)
-            p += x - y
-            z = self._columns(y + q, self.limits)
-            q += y - z
-            x = z
-            if np.abs(z - y).max(initial=0.0) < 1e-3:
+            moved = 0.0
+            for i, before in enumerate(off):
+                y = x + before
+                new = self.groups[i - 1].project(y) if i else self._rows(y)
+                off[i] = y - new
+                if i:
+                    moved = max(moved, float(np.abs(new - x).max(initial=0.0)))
+                x = new
+            if moved < 1e-3:
                 break
         return x
 
@@ -134,23 +181,6 @@ class _Feasible:
             return np.maximum(x, 0)
         self.start = simplex_threshold(x, self.sums, self.start)
         return np.maximum(x - self.start[:, None], 0)
-
-    def _columns(self, x: Table, limits: Limits) -> Table:
-        out = np.maximum(x, 0)
-        for group, members in enumerate(self.members):
-            sums = out[members].sum(axis=0)
-            wanted = np.clip(sums, limits.lower[group], limits.upper[group])
-            off = np.flatnonzero(wanted != sums)
-            if not len(off) or not len(members):
-                continue
-            part = x[np.ix_(members, off)].T
-            moved = np.zeros_like(part)
-            some = wanted[off] > 0
-            if some.any():
-                t = simplex_threshold(part[some], wanted[off][some])
-                moved[some] = np.maximum(part[some] - t[:, None], 0)
-            out[np.ix_(members, off)] = moved.T
-        return out
 
 
 class _Misfit:
@@ -183,7 +213,7 @@ class _Misfit:
 
 
 def fit_children(
-    observed: Sequence[Observed], sums: Table | None, children: int, limits: Limits | None = None
+    observed: Sequence[Observed], sums: Table | None, children: int, limits: Sequence[Limits] = ()
 ) -> Fit:
     r"""Return the non-negative table that is nearest to what was observed, in weighted least squares.
 
@@ -195,8 +225,8 @@ def fit_children(
         The parent's counts, positive, which the children's add up to; None for the root, which has none.
     children : int
         How many there are.
-    limits : Limits, optional
-        What groups of cells may sum to; compatible with the sums.
+    limits : sequence of Limits
+        What groups of cells may sum to, of a partition of the cells each; compatible with the sums.
 
     Returns
     -------

@@ -23,22 +23,18 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.topdown.cell_query import CellQuery, Recode, cell_query
-from sfumato.synthetic.topdown.constraints import (
-    CountBound,
-    GroupLimits,
-    Invariant,
-    constraint_query,
-    exact_counts,
-    group_limits,
-)
-from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator, Progress
+from sfumato.synthetic.topdown.constraints import CountBound, Invariant
+from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator
 from sfumato.synthetic.topdown.fingerprint import fingerprint
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.level_run import LevelRun, estimated_levels, family_workers
+from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits
 from sfumato.synthetic.topdown.noise_plan import LevelNoise, noise_plan, shares_of
 from sfumato.synthetic.topdown.state_file import StateFile
 from sfumato.synthetic.topdown.topdown_release import TopDownRelease, all_levels
 from sfumato.synthetic.topdown.tree_least_squares import MeasuredTable
-from sfumato.synthetic.topdown.unit_counts import LevelCounts, unit_counts
+from sfumato.synthetic.topdown.unit_counts import unit_counts
+from sfumato.synthetic.topdown.workers.level_progress import Progress, shown_levels
 
 __all__ = ["TopDown"]
 
@@ -87,7 +83,8 @@ class TopDown(Mechanism):
     Raises
     ------
     ParameterError
-        If a column or level is unknown, or invariants and bounds are about groups of different columns.
+        If a column or level is unknown, no counts meet all bounds, or constraints by different columns meet
+        at too many places.
 
     Notes
     -----
@@ -132,8 +129,8 @@ class TopDown(Mechanism):
     _queries: tuple[CellQuery, ...] = field(init=False, repr=False, compare=False)
     _shares: tuple[tuple[Fraction, ...], ...] = field(init=False, repr=False, compare=False)
     _possible: Nodes = field(init=False, repr=False, compare=False)
-    _limited: CellQuery | None = field(init=False, repr=False, compare=False)
-    _stated: GroupLimits | None = field(init=False, repr=False, compare=False)
+    _constraints: Constraints = field(init=False, repr=False, compare=False)
+    _stated: JointLimits | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("hierarchy", self.hierarchy, Hierarchy, "make one with Hierarchy.from_table")
@@ -162,9 +159,11 @@ class TopDown(Mechanism):
         shares = shares_of(self.hierarchy, len(queries), self.levels, self.shares)
         object.__setattr__(self, "_queries", queries)
         object.__setattr__(self, "_shares", shares)
-        object.__setattr__(self, "_possible", _possible(self.domain))
-        object.__setattr__(self, "_limited", constraint_query(self.domain, self.invariants, self.bounds))
-        object.__setattr__(self, "_stated", self._limits({}))  # bounds among themselves
+        possible = _possible(self.domain)
+        constraints = Constraints.of(self.hierarchy, self.domain, possible, self.invariants, self.bounds)
+        object.__setattr__(self, "_possible", possible)
+        object.__setattr__(self, "_constraints", constraints)
+        object.__setattr__(self, "_stated", constraints.limits())  # bounds among themselves
 
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float, **parameters: Any) -> Self:
@@ -249,8 +248,9 @@ class TopDown(Mechanism):
         *,
         intervals: bool = True,
         processes: int = 1,
+        spark: Any = None,
         state: str | os.PathLike[str] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> TopDownRelease:
         """Measure the counts of a table and release whole counts of all places.
 
@@ -265,11 +265,14 @@ class TopDown(Mechanism):
             those counts only that a fit needs: of cells that the parent has people in.
         processes : int
             How many fit families. They see noisy counts only.
+        spark : pyspark.sql.SparkSession, optional
+            Whose executors fit families instead, with the same release.
         state : path, optional
             A folder for levels that are done; a release that was ended goes on from there. It holds nothing
             of rows; do not use it for another table.
-        progress : callable, optional
-            Called with a level's name, how many of its places are done, and of how many.
+        progress : callable or bool, optional
+            Called with a level's name, how many of its places are done, and of how many. True shows a bar,
+            None only on a terminal and in a notebook.
 
         Returns
         -------
@@ -280,17 +283,17 @@ class TopDown(Mechanism):
         ParameterError
             If invariants contradict bounds, or the folder cannot be written or is of another mechanism.
         """
-        if progress is not None and not callable(progress):
-            _check.refuse_type("progress", "be a function", progress, "leave it out to show nothing")
-        file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
-        source, processes = random_source(rng), _check.integer("processes", processes, minimum=1)
+        with shown_levels(progress, self.hierarchy.levels) as show:
+            workers = family_workers(processes, spark)
+            file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
+            return self._released(value, random_source(rng), LevelRun(intervals, workers, file, show))
+
+    def _released(self, value: Any, source: RandomSource, run: LevelRun) -> TopDownRelease:
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
         exact = all_levels(self.hierarchy, lowest.lowest(units, cells, self._possible), cells)
-        invariant: dict[int, Nodes] = {}
-        if self._limited is not None:
-            invariant = exact_counts(self.hierarchy, self._limited, self.invariants, exact)
-        limits = self._limits(invariant) if invariant else self._stated
+        invariant = self._constraints.exact(exact)
+        limits = self._constraints.limits(invariant) if self.invariants else self._stated
         noise = self._noise(Fraction(self.rho))
         estimator = LevelEstimator(
             self.hierarchy,
@@ -299,11 +302,11 @@ class TopDown(Mechanism):
             limits,
             cells,
             self._possible,
-            intervals,
-            processes,
-            progress,
+            run.intervals,
+            run.workers,
+            run.progress,
         )
-        estimates, simulated = _estimated(estimator, exact, source, file)
+        estimates, simulated = estimated_levels(estimator, exact, source, run.file)
         return TopDownRelease(
             value=tuple(each.counts for each in estimates),
             loss=self.privacy_loss,
@@ -312,7 +315,7 @@ class TopDown(Mechanism):
             hierarchy=self.hierarchy,
             domain=self.domain,
             outside_guarantee=self.outside_guarantee,
-            measured=self._measured(noise, estimates, invariant) if intervals else None,
+            measured=self._measured(noise, estimates, invariant) if run.intervals else None,
             unfinished=sum(each.unfinished for each in estimates),
         )
 
@@ -326,16 +329,14 @@ class TopDown(Mechanism):
             rows=self.max_rows_contributed,
         )
 
-    def _limits(self, exact: Mapping[int, Nodes]) -> GroupLimits | None:
-        if self._limited is None:
-            return None
-        return group_limits(self.hierarchy, self._limited, self.bounds, exact, self._possible)
-
     def _price(self, rho: Fraction) -> PrivacyLoss:
         return compose(each.loss(self.neighboring) for each in self._noise(rho))
 
     def _measured(
-        self, noise: Sequence[LevelNoise], estimates: Sequence[LevelEstimate], exact: Mapping[int, Nodes]
+        self,
+        noise: Sequence[LevelNoise],
+        estimates: Sequence[LevelEstimate],
+        exact: Sequence[Mapping[int, Nodes]],
     ) -> Mapping[int, Sequence[MeasuredTable]]:
         """Return what estimates with intervals are made of: all but recoded queries."""
         found: dict[int, list[MeasuredTable]] = {depth: [] for depth in range(len(estimates))}
@@ -344,9 +345,9 @@ class TopDown(Mechanism):
             if not query.recoded and noisy is not None:
                 table = MeasuredTable(query.columns, noisy[each.query], float(each.sigma**2))
                 found[each.depth].append(table)
-        if self._limited is not None and not self._limited.recoded:
-            for depth, counts in exact.items():
-                found[depth].append(MeasuredTable(self._limited.columns, counts, 0.0))
+        for query, by_depth in zip(self._constraints.queries, exact, strict=True):
+            for depth, counts in by_depth.items() if not query.recoded else ():
+                found[depth].append(MeasuredTable(query.columns, counts, 0.0))
         return found
 
     def _digest(self, *, intervals: bool) -> str:
@@ -363,22 +364,3 @@ def _possible(domain: TableDomain) -> Nodes:
         rule, remedy = "have a cell that can hold a row", "declare fewer structural zeros"
         _check.refuse_state("domain", rule, "all are structural zeros", remedy)
     return found
-
-
-def _estimated(
-    estimator: LevelEstimator, exact: Sequence[LevelCounts], source: RandomSource, file: StateFile | None
-) -> tuple[list[LevelEstimate], bool]:
-    """Return the estimates of all levels, and whether any noise was simulated."""
-    estimates: list[LevelEstimate] = []
-    simulated = source.simulated
-    for depth, counts in enumerate(exact):
-        done = None if file is None else file.read(depth)
-        if done is not None:
-            estimates.append(done[0])
-            simulated |= done[1]
-            continue
-        above = estimates[-1].counts if estimates else None
-        estimates.append(estimator.estimate(depth, counts, above, source))
-        if file is not None:
-            file.write(depth, estimates[-1], simulated=simulated)
-    return estimates, simulated

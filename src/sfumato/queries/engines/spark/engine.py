@@ -126,6 +126,11 @@ class SparkEngine(StoredTablesEngine):
         with self._lock, self._or_lost(), _silent():
             return content(lambda select: self._session.sql(select).toArrow(), self._tables, key)
 
+    @property
+    def session(self) -> Any:
+        """The Spark session that computes."""
+        return self._session
+
     def close(self) -> None:
         """Drop the views; the session goes on. Calling it again does nothing."""
         self._drop(self._views)

@@ -1,0 +1,1 @@
+"""Full-domain generalisation: equivalence classes, losses and the search of the lattice."""

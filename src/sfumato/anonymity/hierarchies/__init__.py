@@ -1,0 +1,1 @@
+"""Generalisation hierarchies: from files, intervals, dates, prefixes, or suppression alone."""

@@ -1,0 +1,1 @@
+"""Privacy models: what an equivalence class must satisfy to be released."""

@@ -1,0 +1,1 @@
+"""Recoding by class: Mondrian, local recoding and the attack on its choices."""

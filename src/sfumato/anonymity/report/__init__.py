@@ -1,0 +1,1 @@
+"""The report of a table: every measure and risk, computed when it is asked for."""

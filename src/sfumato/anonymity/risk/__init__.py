@@ -1,0 +1,1 @@
+"""Risk of re-identification: uniqueness, three attackers, and models of the population."""

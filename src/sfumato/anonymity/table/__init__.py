@@ -1,0 +1,1 @@
+"""Tables of persons, encoded once: which columns identify, which are sensitive, and their categories."""

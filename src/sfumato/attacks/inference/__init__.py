@@ -1,0 +1,1 @@
+"""Inference: attributes, links and isolated persons from synthetic tables and models; memorised canaries."""

@@ -1,0 +1,1 @@
+"""Reconstruction: the secret bits of all people, from noisy answers to linear queries."""

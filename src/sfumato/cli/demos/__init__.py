@@ -1,0 +1,1 @@
+"""``sfumato demo``: real people, asked, attacked, and asked on their own devices."""

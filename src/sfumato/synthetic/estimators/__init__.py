@@ -1,0 +1,1 @@
+"""A generator with the interface of scikit-learn."""

@@ -1,0 +1,1 @@
+"""Constraints on several partitions of the cells together."""
