@@ -12,6 +12,7 @@ BENCHMARKS = {
     "attacks": "benchmarks.attacks",
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",
+    "federated": "benchmarks.federated",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
     "intervals": "benchmarks.intervals",

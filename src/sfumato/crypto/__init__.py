@@ -1,8 +1,9 @@
 """Encryption and authentication for the packages that send or store secrets.
 
 `hpke` seals a message for a public key (RFC 9180), `secret_key` opens it and is stored in a file that only
-its owner can read, and `sealed_file` holds a small encrypted file that is replaced as a whole. No primitive
-is written here: all are those of the library ``cryptography``.
+its owner can read, and `sealed_file` holds a small encrypted file that is replaced as a whole.
+`secret_sharing` cuts a secret into shares (Shamir) over the field of `prime_field`, and `mask_stream` expands
+a seed to the mask of a vector. All ciphers, hashes and curves are those of the library ``cryptography``.
 
 >>> from sfumato.crypto import SecretKey
 >>> key = SecretKey.generate("analyst")

@@ -1,0 +1,109 @@
+"""Secure aggregation: CPU of the server and of a client, and bytes sent, with 10 % of clients killed."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections import defaultdict
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from sfumato.federated import (
+    SecureAggregation,
+    SecureAggregationClient,
+    SecureAggregationServer,
+    plan_neighbors,
+)
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Print one row for each size; the target of each figure stands beside it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks federated", description=__doc__)
+    parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
+    parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
+    options = parser.parse_args(argv)
+    graph = plan_neighbors(1000, dropout=0.1, corruption=0.2)
+    row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
+    if options.large:
+        row(10_000, 10_000, options.bits, (100, 60))
+    return 0
+
+
+def row(clients: int, length: int, bits: int, graph: tuple[int, int]) -> None:
+    """Run one round in this process, a tenth of the clients killed before they send their vectors."""
+    bound = ((1 << bits) - 1) // clients
+    plan = SecureAggregation(
+        clients=clients,
+        length=length,
+        bounds=(0, bound),
+        bits=bits,
+        minimum_survivors=clients * 4 // 5,
+        degree=graph[0],
+        threshold=graph[1],
+    )
+    spent: defaultdict[str, float] = defaultdict(float)
+    sent: defaultdict[int, int] = defaultdict(int)
+    killed = set(random.Random(1).sample(range(clients), clients // 10))
+    rng = np.random.default_rng(1)
+    expected = np.zeros(length, np.int64)
+
+    def timed(what: str, function, *arguments):  # type: ignore[no-untyped-def]
+        start = time.process_time()
+        result = function(*arguments)
+        spent[what] += time.process_time() - start
+        return result
+
+    def send(number: int, message: bytes) -> None:
+        sent[number] += len(message)
+        timed("server", server.receive, message)
+
+    server = timed("server", SecureAggregationServer, plan)
+    people = [timed("client", SecureAggregationClient, plan, number) for number in range(clients)]
+    for number, client in enumerate(people):
+        send(number, timed("client", client.advertise))
+    for number, roster in timed("server", server.rosters).items():
+        send(number, timed("client", people[number].share, roster))
+    for number, delivery in timed("server", server.deliveries).items():
+        if number not in killed:
+            vector = rng.integers(0, bound + 1, length)
+            expected += vector
+            send(number, timed("client", people[number].mask, delivery, vector))
+    request = timed("server", server.survivors)
+    for number in sorted(set(range(clients)) - killed):
+        send(number, timed("client", people[number].unmask, request))
+    before = spent["server"]
+    found = timed("server", server.aggregate)
+    unmasking = spent["server"] - before
+    assert np.array_equal(found.total, expected)
+    survivors = clients - len(killed)
+    pairs = round(len(killed) * graph[0] * 0.9)
+    floor = keystreams_and_additions(survivors + pairs, survivors, length)
+    plain = -(-length * bits // 8)
+    upload = max(sent[number] for number in range(clients) if number not in killed)
+    print(
+        f"\n{clients:,} clients x {length:,} entries of {bits} bits, degree {graph[0]}, {len(killed)} killed"
+    )
+    print(f"  server CPU          {spent['server']:8.2f} s, of which the last step {unmasking:.2f} s")
+    print(f"  its keystream, sums {floor:8.2f} s, ratio {spent['server'] / floor:.2f} (target 1.5)")
+    print(f"  client CPU          {spent['client'] / survivors:8.3f} s (target 0.15)")
+    print(f"  client sends        {upload:8,} bytes, {upload / plain:.3f} of the plain vector (target 1.1)")
+
+
+def keystreams_and_additions(streams: int, vectors: int, length: int) -> float:
+    """CPU seconds of that many keystreams, each made and added, and of adding the vectors that came."""
+    zeros, into = memoryview(bytes(4 * length)), np.empty(length + 4, np.uint32)
+    total, vector = np.zeros(length, np.uint32), np.ones(length, np.uint32)
+    start = time.process_time()
+    for number in range(streams):
+        key = number.to_bytes(32, "big")
+        Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into(
+            zeros, into.view(np.uint8).data
+        )
+        total += into[:length]
+    for _ in range(vectors):
+        total += vector
+    return time.process_time() - start

@@ -1,0 +1,156 @@
+"""How many neighbors a client of SecAgg+ needs, from exact tails of the hypergeometric distribution.
+
+Each client shares its secrets with, and masks against, its neighbors in a random graph only. Too few
+neighbors fail in three ways: colluding neighbors reach the threshold, survivors fall below it, or the honest
+survivors fall apart into groups whose sums the server learns one by one.
+
+>>> plan = plan_neighbors(1000, dropout=0.1, corruption=0.05)
+>>> plan.security_failure <= 2**-40, plan.correctness_failure <= 2**-20
+(True, True)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from sfumato import _check
+from sfumato.numerics.rounding import fraction_up
+
+__all__ = ["NeighborPlan", "plan_neighbors"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborPlan:
+    """A degree of the graph, a threshold, and bounds on the probabilities that they fail.
+
+    Parameters
+    ----------
+    degree : int
+        Neighbors of each client; even, or all others.
+    threshold : int
+        Shares that give a secret back.
+    security_failure : float
+        Upper bound on the probability that some honest client has ``threshold`` corrupt neighbors, or that
+        the honest survivors are not connected.
+    correctness_failure : float
+        Upper bound on the probability that some client has fewer than ``threshold`` surviving neighbors.
+
+    Examples
+    --------
+    >>> plan_neighbors(10, dropout=0.1, corruption=0.4).degree
+    9
+    """
+
+    degree: int
+    threshold: int
+    security_failure: float
+    correctness_failure: float
+
+
+def plan_neighbors(
+    clients: int,
+    *,
+    dropout: float,
+    corruption: float,
+    security_failure: float = 2.0**-40,
+    correctness_failure: float = 2.0**-20,
+) -> NeighborPlan:
+    """Return the smallest degree, with its threshold, whose probabilities of failure are as asked.
+
+    Parameters
+    ----------
+    clients : int
+        At least 3.
+    dropout : float
+        Largest share of clients that drop out in a round.
+    corruption : float
+        Largest share of clients that collude with the server.
+    security_failure : float, default 2^-40
+    correctness_failure : float, default 2^-20
+
+    Returns
+    -------
+    NeighborPlan
+        Where no smaller degree does, that of the complete graph, if it does.
+
+    Raises
+    ------
+    ParameterError
+        If no degree does.
+
+    Notes ----- Guarantee: the failures are those of Definition 3.4 of Bell et al. (2020), in the semi-honest
+    setting: who drops out and who is corrupt does not depend on the graph. The number of corrupt (surviving)
+    neighbors of one client is hypergeometric; tails are exact rationals, the union bound is over all clients.
+    The graph is a circle in random order, each client joined to the ``degree / 2`` next on both sides: honest
+    survivors are connected unless ``degree / 2`` clients in a row are corrupt or dropped (their Lemma 3.7).
+
+    References
+    ----------
+    J. H. Bell, K. A. Bonawitz, A. Gascón, T. Lepoint, M. Raykova. Secure single-server aggregation with
+    (poly)logarithmic overhead. CCS 2020.
+
+    Examples
+    --------
+    >>> plan_neighbors(10_000, dropout=0.1, corruption=0.05).degree < 120
+    True
+    """
+    clients = _check.integer("clients", clients, minimum=3)
+    # The decimal that was written, not the float nearest to it: a tenth of 1,000 is 100.
+    dropped = math.ceil(Fraction(repr(_check.probability("dropout", dropout))) * clients)
+    corrupt = math.ceil(Fraction(repr(_check.probability("corruption", corruption))) * clients)
+    security = Fraction(_check.unit_interval("security_failure", security_failure))
+    correctness = Fraction(_check.unit_interval("correctness_failure", correctness_failure))
+    degrees = (*range(2, clients - 1, 2), clients - 1)
+    found = (_plan(clients, degree, (dropped, corrupt), (security, correctness)) for degree in degrees)
+    plan = next((plan for plan in found if plan is not None), None)
+    if plan is None:
+        rule = "leave a threshold between the corrupt and the surviving neighbors"
+        given = (dropout, corruption)
+        _check.refuse("dropout and corruption", rule, given, "assume fewer of them, or more clients")
+    return plan
+
+
+def _plan(
+    clients: int, degree: int, lost_or_corrupt: tuple[int, int], failures: tuple[Fraction, Fraction]
+) -> NeighborPlan | None:
+    """Return the plan of a degree with its least threshold, or None where a failure is too likely."""
+    (dropped, corrupt), (security, correctness) = lost_or_corrupt, failures
+    others = clients - 1
+    apart = clients * _all_in(min(corrupt + dropped, clients), clients, degree // 2)
+    if degree == others:
+        apart = Fraction(0)
+    if apart > security:
+        return None
+    corrupted = _distribution(others, min(corrupt, others), degree)
+    lost = _distribution(others, min(dropped, others), degree)
+    threshold, tail = degree + 1, Fraction(0)
+    while threshold - 1 > degree // 2 and apart + clients * (tail + corrupted[threshold - 1]) <= security:
+        threshold -= 1
+        tail += corrupted[threshold]
+    failing = clients * sum(lost[degree - threshold + 1 :], Fraction(0))
+    if threshold > degree or failing > correctness:
+        return None
+    return NeighborPlan(
+        degree=degree,
+        threshold=threshold,
+        security_failure=min(1.0, fraction_up(apart + clients * tail)),
+        correctness_failure=min(1.0, fraction_up(failing)),
+    )
+
+
+def _all_in(marked: int, population: int, drawn: int) -> Fraction:
+    """Return the probability that all that are drawn without replacement are marked."""
+    return Fraction(math.comb(marked, drawn), math.comb(population, drawn))
+
+
+def _distribution(population: int, marked: int, drawn: int) -> list[Fraction]:
+    """Return the probabilities that 0, 1, ... of those drawn without replacement are marked."""
+    every = math.comb(population, drawn)
+    return [
+        Fraction(math.comb(marked, count) * math.comb(population - marked, drawn - count), every)
+        for count in range(drawn + 1)
+    ]

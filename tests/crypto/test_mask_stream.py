@@ -1,0 +1,47 @@
+"""Masks against NIST's vector of AES-256 in counter mode, and the arithmetic modulo 2^bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from sfumato.crypto.mask_stream import MaskStream, word_type
+from sfumato.errors import ParameterError
+
+
+def keystream(seed: bytes, count: int) -> bytes:
+    return (
+        Cipher(algorithms.AES(seed), modes.ECB())
+        .encryptor()
+        .update(b"".join(block.to_bytes(16, "big") for block in range(-(-count // 16))))[:count]
+    )
+
+
+@pytest.mark.parametrize(("bits", "width"), [(1, 4), (20, 4), (32, 4), (33, 8), (63, 8), (64, 8)])
+def test_a_mask_is_the_encrypted_counter(bits: int, width: int) -> None:
+    length = 100_003  # more than a piece, and no whole number of blocks
+    seed = bytes(range(32))
+    expected = np.frombuffer(keystream(seed, width * length), f"<u{width}") & ((1 << bits) - 1)
+    assert np.array_equal(MaskStream(length, bits=bits).mask(seed), expected)
+
+
+def test_a_mask_is_added_and_taken_away() -> None:
+    stream = MaskStream(70_000, bits=17)
+    values = np.arange(70_000, dtype=np.uint32)
+    total = values.copy()
+    stream.add(total, b"a" * 32)
+    stream.subtract(total, b"b" * 32)
+    apart = stream.mask(b"a" * 32) - stream.mask(b"b" * 32)
+    assert np.array_equal(stream.reduce(total.copy()), stream.reduce(values + apart))
+    stream.add(total, b"b" * 32)
+    stream.subtract(total, b"a" * 32)
+    assert np.array_equal(total, values)
+
+
+def test_what_is_refused() -> None:
+    for bits in (0, 65, 2.0):
+        with pytest.raises(ParameterError, match=r"^bits must be"):
+            word_type(bits)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"^length must be"):
+        MaskStream(0, bits=8)
