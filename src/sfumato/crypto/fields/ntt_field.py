@@ -151,7 +151,8 @@ class NttField:
         tuple
             The elements, of which those of malformed rows are zero, and a flag for each row.
         """
-        out = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(len(rows), -1, self.limbs)
+        out = np.ascontiguousarray(rows).view("<u8").astype(np.uint64)
+        out = out.reshape(len(rows), rows.shape[1] // self.size, self.limbs)
         top = [np.uint64(self.modulus >> 64 * limb & (1 << 64) - 1) for limb in range(self.limbs)]
         high: NDArray[np.bool_] = np.asarray(out[..., 0] >= top[0])
         if self.limbs == 2:
@@ -256,7 +257,7 @@ class NttField:
         """
         bits = length.bit_length() - 1
         if length < 1 or length != 1 << bits or bits > self.order_bits:
-            _check.refuse("length", f"be a power of two up to 2**{self.order_bits}", length)
+            _check.refuse("length", f"be a power of two up to 2**{self.order_bits}", length, "pad the values")
         return pow(self.generator, 1 << self.order_bits - bits, self.modulus)
 
     def powers(self, length: int) -> Elements:

@@ -61,7 +61,7 @@ class XofFixedKeyAes128:
             Of shape ``(rows, length)``.
         """
         if seeds.ndim != 2 or seeds.shape[1] != _BLOCK:
-            _check.refuse_type("seeds", "be rows of 16 bytes", seeds)
+            _check.refuse_type("seeds", "be rows of 16 bytes", seeds, "use an array of shape (rows, 16)")
         blocks = -(-_check.integer("length", length, minimum=1) // _BLOCK)
         counters = np.zeros((blocks, 2), "<u8")
         counters[:, 0] = np.arange(blocks)

@@ -45,7 +45,7 @@ def turboshake128(message: bytes, domain: int, length: int) -> bytes:
     '1e415f1c5983aff2'
     """
     if _check.integer("domain", domain, minimum=1) > 127:
-        _check.refuse("domain", "be from 1 to 127", domain)
+        _check.refuse("domain", "be from 1 to 127", domain, "use 31 where no other is agreed")
     out = bytearray(_check.integer("length", length, minimum=1))
     _kernel.turboshake(0, domain, 1, message, out)
     return bytes(out)
@@ -76,8 +76,8 @@ class XofTurboShake128:
         if len(tag) >= 1 << 16:
             _check.refuse("len(tag)", "be below 65,536", len(tag), "use a shorter context")
         if seeds.shape[1] >= 1 << 8:
-            _check.refuse("seeds.shape[1]", "be below 256", seeds.shape[1])
-        self._rows = max(len(seeds), len(binders))
+            _check.refuse("seeds.shape[1]", "be below 256", seeds.shape[1], "use seeds of 32 bytes")
+        self._rows = len(seeds) if len(binders) == 1 else len(binders)
         head = len(tag).to_bytes(2, "little") + tag + bytes([seeds.shape[1]])
         size, after = len(head), len(head) + seeds.shape[1]
         self._messages = np.empty((self._rows, after + binders.shape[1]), np.uint8)
