@@ -18,7 +18,7 @@ from sfumato.federated.vdaf.seed_expansion import Rows, SeedExpansion
 
 __all__ = ["ReportSteps"]
 
-_BLOCK_BYTES: Final = 1 << 22
+_BLOCK_BYTES: Final = 1 << 20
 
 
 @final
