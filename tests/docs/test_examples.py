@@ -13,6 +13,7 @@ LINES = {
     "sql_report": "left of the budget: (1.5, 4e-08)-DP",
     "team_ledger": "grace, epsilon 0.2: refused, the largest that fits is 0.1",
     "local_telemetry": "20,000 reports of 5 bytes",
+    "prio3_histogram": "1,999 of 2,000 reports are accepted",
 }
 
 

@@ -7,6 +7,12 @@ out, so that any transport carries them.
 >>> plan = SecureAggregation(clients=4, length=2, bounds=(0, 9), bits=8, minimum_survivors=3)
 >>> simulate_round(plan, [[1, 2], [3, 4], [5, 6], [7, 8]]).total.tolist()
 [16, 20]
+
+`Prio3` splits measurements among aggregators, who verify that they are valid and add them up.
+
+>>> from sfumato.federated import prio3_histogram
+>>> prio3_histogram(length=4, chunk_length=2).rand_size
+128
 """
 
 from __future__ import annotations

@@ -1,0 +1,83 @@
+/* Loops over vectors of one field: included once for each. */
+
+static inline FIELD OF(load)(const uint64_t *at, ptrdiff_t i) {
+    const int limbs = sizeof(FIELD) / 8;
+    FIELD x = at[i * limbs];
+    if (limbs == 2) x |= (FIELD)((wide)at[i * limbs + limbs - 1] << 64);
+    return x;
+}
+
+static inline void OF(store)(uint64_t *at, ptrdiff_t i, FIELD x) {
+    const int limbs = sizeof(FIELD) / 8;
+    at[i * limbs] = (uint64_t)x;
+    if (limbs == 2) at[i * limbs + limbs - 1] = (uint64_t)((wide)x >> 64);
+}
+
+static void OF(combine)(int kind, const uint64_t *a, const uint64_t *b, uint64_t *out, ptrdiff_t count) {
+    if (kind == 0)
+        for (ptrdiff_t i = 0; i < count; i++) OF(store)(out, i, OF(add)(OF(load)(a, i), OF(load)(b, i)));
+    else if (kind == 1)
+        for (ptrdiff_t i = 0; i < count; i++) OF(store)(out, i, OF(sub)(OF(load)(a, i), OF(load)(b, i)));
+    else
+        for (ptrdiff_t i = 0; i < count; i++) OF(store)(out, i, OF(mul)(OF(load)(a, i), OF(load)(b, i)));
+}
+
+/* Sums of a * b over groups of `inner` neighbors; of a alone where b is NULL. b repeats every `period` groups of a
+ * times one group of its own: group g of a meets group g / period of b. */
+static void OF(dots)(const uint64_t *a, const uint64_t *b, ptrdiff_t inner, ptrdiff_t period, uint64_t *out,
+                     ptrdiff_t groups) {
+    for (ptrdiff_t g = 0; g < groups; g++) {
+        FIELD sum = 0;
+        for (ptrdiff_t i = 0; i < inner; i++) {
+            FIELD x = OF(load)(a, g * inner + i);
+            sum = OF(add)(sum, b ? OF(mul)(x, OF(load)(b, g / period * inner + i)) : x);
+        }
+        OF(store)(out, g, sum);
+    }
+}
+
+/* Number-theoretic transforms in place, of rows of n = 2^k; table: the powers of the root, n / 2 of them. */
+static void OF(transform)(uint64_t *rows, ptrdiff_t n, ptrdiff_t count, const uint64_t *table) {
+    for (ptrdiff_t row = 0; row < count; row++) {
+        uint64_t *at = rows + row * n * (ptrdiff_t)(sizeof(FIELD) / 8);
+        for (ptrdiff_t i = 1, j = 0; i < n; i++) {
+            ptrdiff_t bit = n >> 1;
+            for (; j & bit; bit >>= 1) j ^= bit;
+            j ^= bit;
+            if (i < j) {
+                FIELD x = OF(load)(at, i);
+                OF(store)(at, i, OF(load)(at, j));
+                OF(store)(at, j, x);
+            }
+        }
+        for (ptrdiff_t half = 1; half < n; half *= 2)
+            for (ptrdiff_t start = 0; start < n; start += 2 * half)
+                for (ptrdiff_t k = 0; k < half; k++) {
+                    FIELD x = OF(load)(at, start + k), y = OF(load)(at, start + k + half);
+                    if (k) y = OF(mul)(y, OF(load)(table, k * (n / 2 / half)));
+                    OF(store)(at, start + k, OF(add)(x, y));
+                    OF(store)(at, start + k + half, OF(sub)(x, y));
+                }
+    }
+}
+
+/* Inverses in place by Montgomery's trick: three products each and one power for all. Returns 0 if one is zero. */
+static int OF(invert)(uint64_t *values, ptrdiff_t count, uint64_t *before, wide exponent) {
+    FIELD product = 1, inverse = 1;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        FIELD x = OF(load)(values, i);
+        if (!x) return 0;
+        OF(store)(before, i, product);
+        product = OF(mul)(product, x);
+    }
+    for (int bit = 127; bit >= 0; bit--) {
+        inverse = OF(mul)(inverse, inverse);
+        if (exponent >> bit & 1) inverse = OF(mul)(inverse, product);
+    }
+    for (ptrdiff_t i = count - 1; i >= 0; i--) {
+        FIELD x = OF(load)(values, i);
+        OF(store)(values, i, OF(mul)(inverse, OF(load)(before, i)));
+        inverse = OF(mul)(inverse, x);
+    }
+    return 1;
+}

@@ -1,0 +1,158 @@
+/* Python's door to the fields and to TurboSHAKE128: every size is checked here, once per call. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "_field.h"
+#include "_turboshake.h"
+
+/* Whole, aligned elements of a buffer, or -1 with an error set. */
+static Py_ssize_t elements(const Py_buffer *buffer, int limbs) {
+    if ((limbs != 1 && limbs != 2) || buffer->len % (8 * limbs) || (uintptr_t)buffer->buf % 8) {
+        PyErr_SetString(PyExc_ValueError, "vectors must hold whole, aligned elements of one or two limbs");
+        return -1;
+    }
+    return buffer->len / (8 * limbs);
+}
+
+static PyObject *finish(Py_buffer *buffers, int count, int good, const char *rule) {
+    for (int i = 0; i < count; i++) PyBuffer_Release(&buffers[i]);
+    if (good) Py_RETURN_NONE;
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, rule);
+    return NULL;
+}
+
+static PyObject *py_combine(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs, kind;
+    Py_buffer at[3];
+    if (!PyArg_ParseTuple(args, "iiy*y*w*:combine", &limbs, &kind, &at[0], &at[1], &at[2])) return NULL;
+    Py_ssize_t count = elements(&at[2], limbs);
+    int good = count >= 0 && at[0].len == at[2].len && at[1].len == at[2].len && kind >= 0 && kind < 3 &&
+               elements(&at[0], limbs) >= 0 && elements(&at[1], limbs) >= 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        (limbs == 1 ? combine_64 : combine_128)(kind, at[0].buf, at[1].buf, at[2].buf, count);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 3, good, "a, b and out must be as long");
+}
+
+static PyObject *py_dots(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs, alone;
+    Py_ssize_t inner, period;
+    Py_buffer at[3];
+    if (!PyArg_ParseTuple(args, "ipnny*y*w*:dots", &limbs, &alone, &inner, &period, &at[0], &at[1], &at[2])) return NULL;
+    Py_ssize_t groups = elements(&at[2], limbs), first = elements(&at[0], limbs), second = elements(&at[1], limbs);
+    int good = groups >= 0 && first >= 0 && second >= 0 && inner > 0 && period > 0 && first / inner == groups &&
+               first % inner == 0 && (alone || (groups % period == 0 && second % inner == 0 &&
+                                                second / inner == groups / period));
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        (limbs == 1 ? dots_64 : dots_128)(at[0].buf, alone ? NULL : at[1].buf, inner, period, at[2].buf, groups);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 3, good, "out must have one element for each group, and b one group for each period");
+}
+
+static PyObject *py_transform(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs;
+    Py_ssize_t size;
+    Py_buffer at[2];
+    if (!PyArg_ParseTuple(args, "inw*y*:transform", &limbs, &size, &at[0], &at[1])) return NULL;
+    Py_ssize_t count = elements(&at[0], limbs), table = elements(&at[1], limbs);
+    int good = count >= 0 && table >= 0 && size > 0 && !(size & (size - 1)) && count % size == 0 && table >= size / 2;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        (limbs == 1 ? transform_64 : transform_128)(at[0].buf, size, count / size, at[1].buf);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 2, good, "rows must be of a power of two, and the table of half of it");
+}
+
+static PyObject *py_invert(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs, good = 0;
+    Py_buffer at[1];
+    if (!PyArg_ParseTuple(args, "iw*:invert", &limbs, &at[0])) return NULL;
+    Py_ssize_t count = elements(&at[0], limbs);
+    uint64_t *before = count < 0 ? NULL : malloc((size_t)at[0].len + 1);
+    if (before) {
+        Py_BEGIN_ALLOW_THREADS
+        good = limbs == 1 ? invert_64(at[0].buf, count, before, P64 - 2) : invert_128(at[0].buf, count, before, P128 - 2);
+        Py_END_ALLOW_THREADS
+        free(before);
+    } else if (count >= 0) {
+        PyErr_NoMemory();
+    }
+    return finish(at, 1, good, "values must not be zero");
+}
+
+static void bytes_of(const uint8_t *messages, Py_ssize_t size, int domain, uint8_t *out, Py_ssize_t each,
+                     Py_ssize_t rows) {
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        Sponge sponge;
+        absorb(&sponge, messages + row * size, size, (uint8_t)domain);
+        for (Py_ssize_t i = 0; i < each; i += 8) {
+            uint64_t lane = squeeze(&sponge);
+            for (Py_ssize_t k = 0; k < 8 && i + k < each; k++) out[row * each + i + k] = (uint8_t)(lane >> 8 * k);
+        }
+    }
+}
+
+/* Elements by rejection: what is not below the modulus is passed over. */
+static void elements_of(int limbs, const uint8_t *messages, Py_ssize_t size, int domain, uint64_t *out, Py_ssize_t each,
+                        Py_ssize_t rows) {
+    for (Py_ssize_t row = 0; row < rows; row++) {
+        Sponge sponge;
+        absorb(&sponge, messages + row * size, size, (uint8_t)domain);
+        for (Py_ssize_t i = 0; i < each;) {
+            wide x = squeeze(&sponge);
+            if (limbs == 2) x |= (wide)squeeze(&sponge) << 64;
+            if (x >= (limbs == 1 ? P64 : P128)) continue;
+            if (limbs == 1) store_64(out, row * each + i++, (uint64_t)x);
+            else store_128(out, row * each + i++, x);
+        }
+    }
+}
+
+static PyObject *py_turboshake(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs, domain;
+    Py_ssize_t rows;
+    Py_buffer at[2];
+    if (!PyArg_ParseTuple(args, "iiny*w*:turboshake", &limbs, &domain, &rows, &at[0], &at[1])) return NULL;
+    Py_ssize_t count = limbs == 0 ? at[1].len : elements(&at[1], limbs);
+    int good = count >= 0 && rows > 0 && domain > 0 && domain < 128 && at[0].len % rows == 0 && count % rows == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        if (limbs == 0) bytes_of(at[0].buf, at[0].len / rows, domain, at[1].buf, count / rows, rows);
+        else elements_of(limbs, at[0].buf, at[0].len / rows, domain, at[1].buf, count / rows, rows);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 2, good, "messages and out must be whole rows, and the domain from 1 to 127");
+}
+
+static PyMethodDef methods[] = {
+    {"combine", py_combine, METH_VARARGS, "combine(limbs, kind, a, b, out): a + b, a - b or a * b, kind 0, 1 or 2."},
+    {"dots", py_dots, METH_VARARGS,
+     "dots(limbs, alone, inner, period, a, b, out): sums of a * b, or of a alone, over groups of inner elements; group g "
+     "of a meets group g // period of b."},
+    {"transform", py_transform, METH_VARARGS,
+     "transform(limbs, size, rows, table): number-theoretic transforms in place, table the powers of the root."},
+    {"invert", py_invert, METH_VARARGS, "invert(limbs, values): inverses in place."},
+    {"turboshake", py_turboshake, METH_VARARGS,
+     "turboshake(limbs, domain, rows, messages, out): TurboSHAKE128 of each row, as bytes where limbs is 0, else as "
+     "field elements by rejection."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "sfumato.crypto.fields._kernel", .m_doc = "Prime fields and TurboSHAKE128.",
+    .m_size = 0,           .m_methods = methods,                      .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
