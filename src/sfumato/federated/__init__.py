@@ -27,14 +27,38 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
+    from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
+    from sfumato.federated.vdaf.named_functions import (
+        prio3_count,
+        prio3_histogram,
+        prio3_l1_bound_sum,
+        prio3_multihot_count_vec,
+        prio3_sum,
+        prio3_sum_vec,
+        prio3_sum_vec_with_multiproof,
+    )
+    from sfumato.federated.vdaf.prio3 import Prio3
+    from sfumato.federated.vdaf.report_batch import ShardedReports, VerifyState
 
 __all__ = [
     "AggregatedSum",
     "NeighborPlan",
+    "Prio3",
+    "Prio3Aggregator",
     "SecureAggregation",
     "SecureAggregationClient",
     "SecureAggregationServer",
+    "ShardedReports",
+    "UsedVerifyKeys",
+    "VerifyState",
     "plan_neighbors",
+    "prio3_count",
+    "prio3_histogram",
+    "prio3_l1_bound_sum",
+    "prio3_multihot_count_vec",
+    "prio3_sum",
+    "prio3_sum_vec",
+    "prio3_sum_vec_with_multiproof",
     "simulate_round",
 ]
 
@@ -43,10 +67,22 @@ __getattr__, __dir__ = attach(
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
+        "Prio3": "sfumato.federated.vdaf.prio3",
+        "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
+        "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
+        "VerifyState": "sfumato.federated.vdaf.report_batch",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
+        "prio3_count": "sfumato.federated.vdaf.named_functions",
+        "prio3_histogram": "sfumato.federated.vdaf.named_functions",
+        "prio3_l1_bound_sum": "sfumato.federated.vdaf.named_functions",
+        "prio3_multihot_count_vec": "sfumato.federated.vdaf.named_functions",
+        "prio3_sum": "sfumato.federated.vdaf.named_functions",
+        "prio3_sum_vec": "sfumato.federated.vdaf.named_functions",
+        "prio3_sum_vec_with_multiproof": "sfumato.federated.vdaf.named_functions",
         "simulate_round": "sfumato.federated.secure_aggregation.simulation",
     },
 )

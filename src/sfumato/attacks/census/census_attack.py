@@ -42,7 +42,7 @@ class CensusReconstruction(Attack):
     processes : int
         How many blocks at a time.
     folder : path, optional
-        Where blocks that are done are kept; see `reconstruct_blocks`.
+        Where blocks that are done are stored; see `reconstruct_blocks`.
 
     Raises
     ------
