@@ -125,7 +125,7 @@ def _with_hierarchies(adult: Path) -> anonymity.Microdata:
             missing = set(frame.column(name).cast("string").to_pylist()) - {row[0] for row in known}
             top = len(known[0]) - 1
             known += [(value, *[value] * (top - 1), "*") for value in sorted(missing)]
-            given[name] = anonymity.Hierarchy.from_rows(known)
+            given[name] = anonymity.GeneralizationHierarchy.from_rows(known)
     return anonymity.Microdata(frame, quasi_identifiers={name: given[name] for name in _PEER_COLUMNS})
 
 

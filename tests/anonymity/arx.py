@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.table.microdata import Microdata
 
 FOLDER = Path(__file__).parent / "data" / "arx_adult"
@@ -24,9 +24,13 @@ def adult(sensitive: str | None = None, *, order: bool = False) -> Microdata:
 
 def random_table(rng: np.random.Generator, rows: int) -> Microdata:
     """Give a table with lattices of 4 x 3 x 2 nodes and a sensitive column of four values."""
-    eight = Hierarchy.from_rows([(f"{i}", f"{i // 2}..", f"{i // 4}...", "*") for i in range(8)])
-    five = Hierarchy.from_rows([(c, "early" if c < "c" else "late", "*") for c in "abcde"])
-    jobs = Hierarchy.from_rows([(job, field, "*") for job, field in zip("wxyz", "hhss", strict=True)])
+    eight = GeneralizationHierarchy.from_rows(
+        [(f"{i}", f"{i // 2}..", f"{i // 4}...", "*") for i in range(8)]
+    )
+    five = GeneralizationHierarchy.from_rows([(c, "early" if c < "c" else "late", "*") for c in "abcde"])
+    jobs = GeneralizationHierarchy.from_rows(
+        [(job, field, "*") for job, field in zip("wxyz", "hhss", strict=True)]
+    )
     table = pa.table(
         {
             "number": [str(value) for value in rng.binomial(7, 0.4, rows)],

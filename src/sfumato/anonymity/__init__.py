@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Precision,
     )
     from sfumato.anonymity.hierarchies.dates import Dates
-    from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+    from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
     from sfumato.anonymity.hierarchies.intervals import Intervals
     from sfumato.anonymity.hierarchies.prefixes import Prefixes
     from sfumato.anonymity.hierarchies.suppression import Suppression
@@ -63,7 +63,7 @@ __all__ = [
     "DistinctLDiversity",
     "EntropyLDiversity",
     "Generalization",
-    "Hierarchy",
+    "GeneralizationHierarchy",
     "InformationLoss",
     "Intervals",
     "KAnonymity",
@@ -100,7 +100,7 @@ __getattr__, __dir__ = attach(
         "DistinctLDiversity": "sfumato.anonymity.privacy_models.diversity",
         "EntropyLDiversity": "sfumato.anonymity.privacy_models.diversity",
         "Generalization": "sfumato.anonymity.generalization.full_domain",
-        "Hierarchy": "sfumato.anonymity.hierarchies.hierarchy",
+        "GeneralizationHierarchy": "sfumato.anonymity.hierarchies.hierarchy",
         "InformationLoss": "sfumato.anonymity.generalization.losses",
         "Intervals": "sfumato.anonymity.hierarchies.intervals",
         "KAnonymity": "sfumato.anonymity.privacy_models.base",

@@ -19,7 +19,7 @@ from sfumato.anonymity.generalization.losses import (
     NonUniformEntropy,
     Precision,
 )
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.privacy_models.base import PrivacyModel
 from sfumato.anonymity.privacy_models.closeness import BetaLikeness, DeltaDisclosurePrivacy, TCloseness
 from sfumato.anonymity.privacy_models.diversity import (
@@ -231,7 +231,7 @@ def test_no_node_has_less_loss(loss: InformationLoss) -> None:
 
 def test_a_node_that_fails_does_not_condemn_finer_ones_where_that_is_unproved() -> None:
     """At level 1 a class that alone would be suppressed spoils a larger one; level 0 and the top hold."""
-    letters = Hierarchy.from_rows([("a", "a|b", "*"), ("b", "a|b", "*"), ("c", "c", "*")])
+    letters = GeneralizationHierarchy.from_rows([("a", "a|b", "*"), ("b", "a|b", "*"), ("c", "c", "*")])
     table = pa.table({"letter": list("aabcc"), "job": list("xyxyz")})
     data = Microdata(table, quasi_identifiers={"letter": letters}, sensitive=["job"])
     model = AlphaDeassociation("job", 0.5)
@@ -287,8 +287,12 @@ def test_released_table(tmp_path: Path) -> None:
             "job": ["x", "y", "x"],
         }
     )
-    zips = Hierarchy.from_rows([("02139", "021", "*"), ("02142", "021", "*"), ("94305", "943", "*")])
-    ages = Hierarchy.from_rows([("30", "30-39", "*"), ("31", "30-39", "*"), ("80", "80-89", "*")])
+    zips = GeneralizationHierarchy.from_rows(
+        [("02139", "021", "*"), ("02142", "021", "*"), ("94305", "943", "*")]
+    )
+    ages = GeneralizationHierarchy.from_rows(
+        [("30", "30-39", "*"), ("31", "30-39", "*"), ("80", "80-89", "*")]
+    )
     data = Microdata(table, quasi_identifiers={"age": ages, "zip": zips}, sensitive=["job"])
     best = generalize(data, 2, suppression=0.34)
     assert best.table.to_pydict() == {  # a column of which nothing was said is not released
@@ -335,7 +339,7 @@ def test_refusals() -> None:
 
 
 def test_a_share_of_rows_is_the_number_as_it_is_written() -> None:
-    jobs = Hierarchy.from_rows([(str(i), "*") for i in range(100)])
+    jobs = GeneralizationHierarchy.from_rows([(str(i), "*") for i in range(100)])
     values = ["0"] * 71 + [str(i) for i in range(1, 30)]
     data = Microdata(pa.table({"value": values}), quasi_identifiers={"value": jobs})
     assert generalize(data, 2, suppression=0.29).levels == {"value": 0}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.measures.t_closeness import (
     equal_distances,
     hierarchical_distances,
@@ -15,10 +15,12 @@ from tests.run_time import run_time
 if run_time(__name__):
     from scipy.optimize import linprog
 
-TREE = Hierarchy.from_rows(
+TREE = GeneralizationHierarchy.from_rows(
     [("a", "x", "r"), ("b", "x", "r"), ("c", "x", "r"), ("d", "y", "r"), ("e", "y", "r"), ("f", "z", "r")]
 )
-FOREST = Hierarchy.from_rows([(value, group) for value, group in zip("abcdef", "xxxyyz", strict=True)])
+FOREST = GeneralizationHierarchy.from_rows(
+    [(value, group) for value, group in zip("abcdef", "xxxyyz", strict=True)]
+)
 
 
 def transported(groups: Groups, ground: np.ndarray) -> list[float]:

@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.recoding.choice_attack import RecodingChoiceAttack
 from sfumato.anonymity.recoding.local_recoding import recode_locally
 from sfumato.anonymity.table.microdata import Microdata
 from sfumato.errors import ParameterError
 
-LETTERS = Hierarchy.from_rows([(c, "a-b" if c < "c" else "c-d", "*") for c in "abcd"])
-SEXES = Hierarchy.from_rows([("f", "?"), ("m", "?")])
+LETTERS = GeneralizationHierarchy.from_rows([(c, "a-b" if c < "c" else "c-d", "*") for c in "abcd"])
+SEXES = GeneralizationHierarchy.from_rows([("f", "?"), ("m", "?")])
 
 
 def release(letters: tuple[str, ...], k: int) -> pa.Table:
@@ -70,7 +70,7 @@ def test_true_counts_lie_within_what_is_found_for_several_columns() -> None:
 
 
 def test_refusals() -> None:
-    twice = Hierarchy.from_rows([("a", "a", "*"), ("b", "a2", "*")])
+    twice = GeneralizationHierarchy.from_rows([("a", "a", "*"), ("b", "a2", "*")])
     attack = RecodingChoiceAttack(hierarchies={"letter": LETTERS}, k=2)
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: attack.run(pa.table({"sex": ["f"]})), "hierarchies must be of columns of the release"),

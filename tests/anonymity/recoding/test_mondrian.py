@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.anonymity.generalization.full_domain import generalize
 from sfumato.anonymity.generalization.losses import Discernibility
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.privacy_models.closeness import TCloseness
 from sfumato.anonymity.privacy_models.diversity import DistinctLDiversity, EntropyLDiversity
 from sfumato.anonymity.recoding.mondrian import mondrian
@@ -92,7 +92,9 @@ def test_less_discernibility_than_the_optimal_full_domain_recoding() -> None:
 
 
 def test_labels_of_texts() -> None:
-    jobs = Hierarchy.from_rows([("cook", "food", "*"), ("baker", "food", "*"), ("nurse", "health", "*")])
+    jobs = GeneralizationHierarchy.from_rows(
+        [("cook", "food", "*"), ("baker", "food", "*"), ("nurse", "health", "*")]
+    )
     table = pa.table({"job": ["cook", "baker", "nurse", "nurse"], "city": ["b", "a", "a", None]})
     recoded = mondrian(Microdata(table, quasi_identifiers={"job": jobs, "city": None}), 2)
     assert recoded.table.column("job").to_pylist() == ["food", "food", "nurse", "nurse"]

@@ -24,7 +24,7 @@ def report() -> anonymity.Report:
             "pay": [3, 1, 2, 9, 10],
         }
     )
-    jobs = anonymity.Hierarchy.from_rows([("cook", "*"), ("nurse", "*")])
+    jobs = anonymity.GeneralizationHierarchy.from_rows([("cook", "*"), ("nurse", "*")])
     data = anonymity.Microdata(table, quasi_identifiers=["zip"], sensitive={"job": jobs, "pay": None})
     return anonymity.check(data, population_size=50)
 

@@ -3,7 +3,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.hierarchies.prefixes import Prefixes
 from sfumato.anonymity.table.columns import encode
 from sfumato.errors import ParameterError
@@ -39,7 +39,7 @@ def test_a_column_without_a_value_is_one_category() -> None:
 
 def test_a_value_outside_of_the_hierarchy_is_refused() -> None:
     with pytest.raises(ParameterError, match="the hierarchy of 't' must cover every value, got 'b'"):
-        encode("t", pa.chunked_array([["a", "b"]]), Hierarchy.from_rows([("a", "*")]))
+        encode("t", pa.chunked_array([["a", "b"]]), GeneralizationHierarchy.from_rows([("a", "*")]))
 
 
 def test_a_column_of_lists_is_refused() -> None:

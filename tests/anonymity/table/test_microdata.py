@@ -4,7 +4,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.hierarchies.intervals import Intervals
 from sfumato.anonymity.table.microdata import Microdata
 from sfumato.errors import ParameterError
@@ -34,7 +34,7 @@ def test_columns_are_encoded_by_their_hierarchies(tmp_path: Path) -> None:
 
 
 def test_wrong_input_is_one_clear_error() -> None:
-    only_women = Hierarchy.from_rows([("F", "*")])
+    only_women = GeneralizationHierarchy.from_rows([("F", "*")])
     refused: list[tuple[dict[str, Any], str]] = [
         ({"quasi_identifiers": "age"}, "quasi_identifiers must be names of columns"),
         ({"quasi_identifiers": []}, "quasi_identifiers must name at least one column"),
@@ -43,7 +43,10 @@ def test_wrong_input_is_one_clear_error() -> None:
         ({"quasi_identifiers": ["age"], "sensitive": ["age"]}, "sensitive must not be a quasi-identifier"),
         ({"quasi_identifiers": ["agee"]}, "got 'agee'; did you mean 'age'?"),
         ({"quasi_identifiers": ["wage of all"]}, "got 'wage of all'; it has age, sex, job"),
-        ({"quasi_identifiers": {"age": 3}}, "the hierarchy of 'age' must be a Hierarchy, a path, Intervals"),
+        (
+            {"quasi_identifiers": {"age": 3}},
+            "the hierarchy of 'age' must be a GeneralizationHierarchy, a path, Intervals",
+        ),
         ({"quasi_identifiers": {"sex": only_women}}, "hierarchy of 'sex' must cover every value, got 'M'"),
         ({"quasi_identifiers": {"sex": "no.csv"}}, "the hierarchy of 'sex' must be a text file"),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymity import Hierarchy
+from sfumato.anonymity import GeneralizationHierarchy
 from sfumato.attacks import EqualityLinkage
 from sfumato.errors import ParameterError
 from tests.cases import cases
@@ -143,7 +143,7 @@ def test_a_hierarchy_and_its_rows_link_alike() -> None:
     people, released = pa.table({"n": [3, 14, 15]}), pa.table({"n": ["0x", "1x", "*"]})
     found = [
         EqualityLinkage(auxiliary=people, on=("n",), hierarchies={"n": given}).run(released)
-        for given in (rows, Hierarchy.from_rows(rows))
+        for given in (rows, GeneralizationHierarchy.from_rows(rows))
     ]
     assert found[0].targets.guesses.tolist() == found[1].targets.guesses.tolist()
     assert found[0].targets.scores.tolist() == found[1].targets.scores.tolist() == [0.5, 0.5, 0.5]

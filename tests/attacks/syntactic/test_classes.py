@@ -9,14 +9,16 @@ import pyarrow as pa
 import pytest
 
 from sfumato import attacks
-from sfumato.anonymity import Hierarchy
+from sfumato.anonymity import GeneralizationHierarchy
 from sfumato.attacks.syntactic import class_matches
 from sfumato.attacks.syntactic.matched_values import matched_values
 from sfumato.errors import ParameterError
 from tests.cases import cases
 
-AGES = Hierarchy.from_rows([(str(n), f"{n // 10}*", "*") for n in range(20, 60)])
-ZIPS = Hierarchy.from_rows([(z, z[:3] + "**", "*") for z in ("13053", "13068", "14850", "14853")])
+AGES = GeneralizationHierarchy.from_rows([(str(n), f"{n // 10}*", "*") for n in range(20, 60)])
+ZIPS = GeneralizationHierarchy.from_rows(
+    [(z, z[:3] + "**", "*") for z in ("13053", "13068", "14850", "14853")]
+)
 COVERAGE = {"age": AGES, "zip": ZIPS}
 
 ILL = [
@@ -111,7 +113,7 @@ def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) 
     ages, zips = rng.integers(20, 60, rows), rng.integers(0, 4, rows)
     level = rng.integers(0, 3, (2, rows))
 
-    def label(hierarchy: Hierarchy, codes: Any, levels: Any) -> list[Any]:
+    def label(hierarchy: GeneralizationHierarchy, codes: Any, levels: Any) -> list[Any]:
         return [
             hierarchy.labels[at][hierarchy.levels[at][code]] for code, at in zip(codes, levels, strict=True)
         ]
@@ -153,8 +155,12 @@ def test_bad_input_is_refused() -> None:
     people = targets([25], ["13053"])
     homogeneity = attacks.HomogeneityAttack
     plain = homogeneity(targets=people, sensitive="ill")
+    wrong: Any = {"age": 3}
     refused: list[tuple[Any, str]] = [
-        (lambda: homogeneity(targets=people, sensitive="ill", hierarchies={"age": 3}), "have a Hierarchy"),  # type: ignore[dict-item]
+        (
+            lambda: homogeneity(targets=people, sensitive="ill", hierarchies=wrong),
+            "have a hierarchy, its rows",
+        ),
         (lambda: homogeneity(targets=people, sensitive="ill", least_share=1.5), "least_share"),
         (lambda: homogeneity(targets=people, sensitive="gout").run(table()), "has once"),
         (

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 
 from sfumato import attacks
-from sfumato.anonymity import Hierarchy
+from sfumato.anonymity import GeneralizationHierarchy
 from sfumato.errors import ParameterError
 
-JOBS = Hierarchy.from_rows([("nurse", "health", "*"), ("doctor", "health", "*"), ("cook", "food", "*")])
+JOBS = GeneralizationHierarchy.from_rows(
+    [("nurse", "health", "*"), ("doctor", "health", "*"), ("cook", "food", "*")]
+)
 
 
 def diverse(table: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, final
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 
 __all__ = ["Dates"]
 
@@ -53,7 +53,7 @@ class Dates:
                 "units", f"be some of {', '.join(_UNITS)}, in this order", tuple(self.units), "name them so"
             )
 
-    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+    def hierarchy(self, values: Sequence[str]) -> GeneralizationHierarchy:
         """Return a hierarchy of these values, in this order.
 
         Parameters
@@ -62,7 +62,7 @@ class Dates:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
 
         Raises
         ------
@@ -71,7 +71,9 @@ class Dates:
         """
         days = [_date(value) for value in values]
         levels = [[_UNITS[unit](day) for day in days] for unit in self.units]
-        return Hierarchy.from_rows(zip(values, *levels, [SUPPRESSED] * len(values), strict=True))
+        return GeneralizationHierarchy.from_rows(
+            zip(values, *levels, [SUPPRESSED] * len(values), strict=True)
+        )
 
 
 def _date(value: str) -> dt.date:

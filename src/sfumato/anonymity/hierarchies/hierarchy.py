@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 
-__all__ = ["SUPPRESSED", "Codes", "Hierarchy", "HierarchyBuilder", "Label"]
+__all__ = ["SUPPRESSED", "Codes", "GeneralizationHierarchy", "HierarchyBuilder", "Label"]
 
 Label: TypeAlias = str | None
 """The text of a value; None where it is missing."""
@@ -26,13 +26,13 @@ SUPPRESSED: Final = "*"
 class HierarchyBuilder(Protocol):
     """What makes a hierarchy for the values of a column, such as `Intervals`."""
 
-    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+    def hierarchy(self, values: Sequence[str]) -> GeneralizationHierarchy:
         """Return a hierarchy of these values, in this order."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Hierarchy:
+class GeneralizationHierarchy:
     """Levels of ever coarser values; level 0 is the values themselves.
 
     Make one with `from_csv` or `from_rows`, or let `Intervals`, `Dates`, `Prefixes` or `Suppression` make it
@@ -48,7 +48,7 @@ class Hierarchy:
     Examples
     --------
     >>> rows = [("nurse", "health", "*"), ("doctor", "health", "*"), ("cook", "food", "*")]
-    >>> jobs = Hierarchy.from_rows(rows)
+    >>> jobs = GeneralizationHierarchy.from_rows(rows)
     >>> jobs.levels[1], jobs.labels[1]
     (array([0, 0, 1], dtype=int32), ('health', 'food'))
     >>> jobs.height
@@ -71,7 +71,7 @@ class Hierarchy:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Hierarchy:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
 
         Raises
         ------
@@ -180,24 +180,24 @@ class Hierarchy:
         """
         return list(zip(*self._columns(), strict=True))
 
-    def with_suppression(self) -> Hierarchy:
+    def with_suppression(self) -> GeneralizationHierarchy:
         """Return the hierarchy with ``*`` for every value on top.
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
             Itself where its top has a single value.
         """
         if self.cardinality(self.height) == 1 and self.height:
             return self
-        return Hierarchy._of_columns([*self._columns(), [SUPPRESSED] * len(self.values)])
+        return GeneralizationHierarchy._of_columns([*self._columns(), [SUPPRESSED] * len(self.values)])
 
-    def with_missing(self) -> Hierarchy:
+    def with_missing(self) -> GeneralizationHierarchy:
         """Return the hierarchy with the missing value as a category of its own, below a single top value.
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
         """
         if None in self.values:
             return self
@@ -205,7 +205,7 @@ class Hierarchy:
         for level, column in enumerate(columns):
             alone = level > 0 and self.cardinality(level) == 1
             column.append(column[0] if alone else None)
-        return Hierarchy._of_columns(columns)
+        return GeneralizationHierarchy._of_columns(columns)
 
     def _columns(self) -> list[list[Label]]:
         return [

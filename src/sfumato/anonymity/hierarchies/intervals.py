@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 
 __all__ = ["Intervals"]
 
@@ -55,7 +55,7 @@ class Intervals:
         if not exact:
             _check.refuse("widths", "have at least one width", tuple(self.widths), "try (5, 10, 20)")
 
-    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+    def hierarchy(self, values: Sequence[str]) -> GeneralizationHierarchy:
         """Return a hierarchy of these values, in this order.
 
         Parameters
@@ -64,7 +64,7 @@ class Intervals:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
 
         Raises
         ------
@@ -73,7 +73,9 @@ class Intervals:
         """
         numbers = [_number(value) for value in values]
         levels = [[self._interval(number, _exact(width)) for number in numbers] for width in self.widths]
-        return Hierarchy.from_rows(zip(values, *levels, [SUPPRESSED] * len(values), strict=True))
+        return GeneralizationHierarchy.from_rows(
+            zip(values, *levels, [SUPPRESSED] * len(values), strict=True)
+        )
 
     def _interval(self, number: Fraction, width: Fraction) -> str:
         origin = _exact(self.origin)

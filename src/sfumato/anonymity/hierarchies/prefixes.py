@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 
 __all__ = ["Prefixes"]
 
@@ -43,7 +43,7 @@ class Prefixes:
         if not self.lengths or list(self.lengths) != sorted(set(self.lengths), reverse=True):
             _check.refuse("lengths", "fall from level to level", tuple(self.lengths), "try (4, 3, 2)")
 
-    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+    def hierarchy(self, values: Sequence[str]) -> GeneralizationHierarchy:
         """Return a hierarchy of these values, in this order.
 
         Parameters
@@ -52,9 +52,11 @@ class Prefixes:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
         """
         longest = max(map(len, values), default=0)
         lengths = range(longest - 1, 0, -1) if self.lengths is None else self.lengths
         levels = [[value[:length].ljust(len(value), "*") for value in values] for length in lengths]
-        return Hierarchy.from_rows(zip(values, *levels, [SUPPRESSED] * len(values), strict=True))
+        return GeneralizationHierarchy.from_rows(
+            zip(values, *levels, [SUPPRESSED] * len(values), strict=True)
+        )

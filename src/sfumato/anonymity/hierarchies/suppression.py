@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 
 __all__ = ["Suppression"]
 
@@ -22,7 +22,7 @@ class Suppression:
     (('F', 'M'), ('*',))
     """
 
-    def hierarchy(self, values: Sequence[str]) -> Hierarchy:
+    def hierarchy(self, values: Sequence[str]) -> GeneralizationHierarchy:
         """Return a hierarchy of these values, in this order.
 
         Parameters
@@ -31,6 +31,6 @@ class Suppression:
 
         Returns
         -------
-        Hierarchy
+        GeneralizationHierarchy
         """
-        return Hierarchy.from_rows((value, SUPPRESSED) for value in values)
+        return GeneralizationHierarchy.from_rows((value, SUPPRESSED) for value in values)

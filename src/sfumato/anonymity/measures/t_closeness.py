@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
 
 __all__ = ["equal_distances", "hierarchical_distances", "ordered_distances"]
@@ -75,14 +75,16 @@ def ordered_distances(counts: SensitiveCounts) -> NDArray[np.float64]:
     return found
 
 
-def hierarchical_distances(counts: SensitiveCounts, hierarchy: Hierarchy) -> NDArray[np.float64]:
+def hierarchical_distances(
+    counts: SensitiveCounts, hierarchy: GeneralizationHierarchy
+) -> NDArray[np.float64]:
     """Return the earth mover's distance of each class by the level at which two values meet.
 
     Parameters
     ----------
     counts : SensitiveCounts
         Of the codes of the hierarchy's values.
-    hierarchy : Hierarchy
+    hierarchy : GeneralizationHierarchy
         Values that meet at level l of a tree of height H are l / H apart; where no level has a single value,
         a root is added.
 
@@ -105,7 +107,7 @@ def hierarchical_distances(counts: SensitiveCounts, hierarchy: Hierarchy) -> NDA
     return total / height
 
 
-def _generalized(counts: SensitiveCounts, hierarchy: Hierarchy, level: int) -> SensitiveCounts:
+def _generalized(counts: SensitiveCounts, hierarchy: GeneralizationHierarchy, level: int) -> SensitiveCounts:
     """Return the counts of the values at a level of the hierarchy."""
     upward, cardinality = hierarchy.levels[level], hierarchy.cardinality(level)
     pairs, index = np.unique(counts.classes * cardinality + upward[counts.values], return_inverse=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
 
 __all__ = ["KAnonymity", "PrivacyModel", "SensitiveModel"]
@@ -48,14 +48,16 @@ class PrivacyModel(ABC):
         """A size that every satisfying class has at least."""
 
     @final
-    def satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None = None) -> NDArray[np.bool_]:
+    def satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None = None
+    ) -> NDArray[np.bool_]:
         """Say of each class whether it satisfies the condition.
 
         Parameters
         ----------
         counts : SensitiveCounts
             How often each sensitive value is in each class.
-        hierarchy : Hierarchy, optional
+        hierarchy : GeneralizationHierarchy, optional
             That of the sensitive column, for distances between its values.
 
         Returns
@@ -66,7 +68,9 @@ class PrivacyModel(ABC):
         return self._satisfied(counts, hierarchy)
 
     @abstractmethod
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]: ...
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]: ...
 
 
 class SensitiveModel(PrivacyModel):
@@ -118,6 +122,8 @@ class KAnonymity(PrivacyModel):
         """The k itself."""
         return self.k
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         enough: NDArray[np.bool_] = counts.sizes >= self.k
         return enough

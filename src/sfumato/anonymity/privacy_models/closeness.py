@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.measures.l_diversity import distinct_values
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
 from sfumato.anonymity.measures.t_closeness import equal_distances, hierarchical_distances, ordered_distances
@@ -67,10 +67,14 @@ class TCloseness(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         return self._distances(counts, hierarchy) <= self.t + 1e-12
 
-    def _distances(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.float64]:
+    def _distances(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.float64]:
         if self.distance == "equal":
             return equal_distances(counts)
         if self.distance == "ordered":
@@ -121,7 +125,9 @@ class BetaLikeness(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         whole = counts.baseline
         bound = np.minimum(self.beta, -np.log(whole)) if self.enhanced else np.full(len(whole), self.beta)
         excess = counts.frequencies / whole - 1 - bound
@@ -167,7 +173,9 @@ class DeltaDisclosurePrivacy(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         far = np.maximum.reduceat(np.abs(np.log(counts.frequencies / counts.baseline)), counts.starts)
         complete = distinct_values(counts) == np.count_nonzero(counts.totals)
         private: NDArray[np.bool_] = (far < self.delta) & complete

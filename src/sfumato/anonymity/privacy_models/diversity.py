@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.anonymity.measures.l_diversity import distinct_values, entropy_values, recursive_ratios
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
 from sfumato.anonymity.privacy_models.base import SensitiveModel
@@ -64,7 +64,9 @@ class DistinctLDiversity(SensitiveModel):
         """The l itself: different values are of different rows."""
         return self.l
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         return distinct_values(counts) >= self.l
 
 
@@ -107,7 +109,9 @@ class EntropyLDiversity(SensitiveModel):
         """The l, rounded up: m values have an entropy of at most log m."""
         return math.ceil(self.l * _ROUNDED)
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         return entropy_values(counts) >= self.l * _ROUNDED
 
 
@@ -153,7 +157,9 @@ class RecursiveLDiversity(SensitiveModel):
         """The l itself: a class with fewer values has an empty right side."""
         return self.l
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         return recursive_ratios(counts, self.l) < self.c
 
 
@@ -196,7 +202,9 @@ class AlphaDeassociation(SensitiveModel):
         """One over alpha, rounded up: one row alone is a share of one over the size."""
         return math.ceil(_ROUNDED / self.alpha)
 
-    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+    def _satisfied(
+        self, counts: SensitiveCounts, hierarchy: GeneralizationHierarchy | None
+    ) -> NDArray[np.bool_]:
         largest = np.maximum.reduceat(counts.counts, counts.starts)
         below: NDArray[np.bool_] = largest * _ROUNDED <= self.alpha * counts.sizes
         return below

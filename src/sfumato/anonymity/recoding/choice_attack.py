@@ -22,7 +22,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy, Label
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy, Label
 
 __all__ = ["ChoiceFindings", "RecodingChoiceAttack"]
 
@@ -80,7 +80,7 @@ class RecodingChoiceAttack:
 
     Parameters
     ----------
-    hierarchies : mapping of str to Hierarchy
+    hierarchies : mapping of str to GeneralizationHierarchy
         Those of the quasi-identifiers, in their order. A label stands at one level only.
     k : int
         The k asked for; no further models.
@@ -105,7 +105,8 @@ class RecodingChoiceAttack:
     Two rows share ``cd``, and one is suppressed. Its value is certain all the same:
 
     >>> from sfumato import anonymity
-    >>> jobs = anonymity.Hierarchy.from_rows([(c, "ab" if c < "c" else "cd", "*") for c in "abcd"])
+    >>> rows = [(c, "ab" if c < "c" else "cd", "*") for c in "abcd"]
+    >>> jobs = anonymity.GeneralizationHierarchy.from_rows(rows)
     >>> data = anonymity.Microdata(pa.table({"job": list("aacdb")}), quasi_identifiers={"job": jobs})
     >>> released = anonymity.recode_locally(data, k=2, share=0).table
     >>> findings = anonymity.RecodingChoiceAttack(hierarchies={"job": jobs}, k=2).run(released)
@@ -115,13 +116,13 @@ class RecodingChoiceAttack:
     3
     """
 
-    hierarchies: Mapping[str, Hierarchy]
+    hierarchies: Mapping[str, GeneralizationHierarchy]
     k: int
 
     def __post_init__(self) -> None:
         _check.integer("k", self.k, minimum=2, remedy="with k = 1 nothing is generalised")
         for name, hierarchy in self.hierarchies.items():
-            _check.instance(f"the hierarchy of {name!r}", hierarchy, Hierarchy)
+            _check.instance(f"the hierarchy of {name!r}", hierarchy, GeneralizationHierarchy)
 
     def run(self, release: pa.Table) -> ChoiceFindings:
         """Find how many rows of each class can have each combination of original values.

@@ -44,7 +44,8 @@ class LocalRecoding(RecodedTable):
     --------
     >>> import pyarrow as pa
     >>> from sfumato import anonymity
-    >>> jobs = anonymity.Hierarchy.from_rows([(c, "ab" if c < "c" else "cd", "*") for c in "abcd"])
+    >>> rows = [(c, "ab" if c < "c" else "cd", "*") for c in "abcd"]
+    >>> jobs = anonymity.GeneralizationHierarchy.from_rows(rows)
     >>> data = anonymity.Microdata(pa.table({"job": list("aacdb")}), quasi_identifiers={"job": jobs})
     >>> recoded = anonymity.recode_locally(data, k=2, share=0)
     >>> recoded.table.column("job").to_pylist(), recoded.levels

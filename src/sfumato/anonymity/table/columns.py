@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Codes, Hierarchy, HierarchyBuilder, Label
+from sfumato.anonymity.hierarchies.hierarchy import (
+    SUPPRESSED,
+    Codes,
+    GeneralizationHierarchy,
+    HierarchyBuilder,
+    Label,
+)
 from sfumato.anonymity.hierarchies.suppression import Suppression
 
 __all__ = ["EncodedColumn", "encode", "has_numbers"]
@@ -27,7 +33,7 @@ class EncodedColumn:
     name : str
     codes : int32 array
         A code for each row: ``hierarchy.values[code]`` is its value.
-    hierarchy : Hierarchy
+    hierarchy : GeneralizationHierarchy
     declared : bool
         Whether the hierarchy was given; else it is the values in order, numbers by size and texts by
         alphabet, the missing value last, and ``*`` above them.
@@ -43,7 +49,7 @@ class EncodedColumn:
 
     name: str
     codes: Codes
-    hierarchy: Hierarchy
+    hierarchy: GeneralizationHierarchy
     declared: bool
     builder: HierarchyBuilder | None
 
@@ -53,7 +59,7 @@ class EncodedColumn:
 
 
 def encode(
-    name: str, column: pa.ChunkedArray, hierarchy: Hierarchy | HierarchyBuilder | None
+    name: str, column: pa.ChunkedArray, hierarchy: GeneralizationHierarchy | HierarchyBuilder | None
 ) -> EncodedColumn:
     """Return a column as codes.
 
@@ -63,7 +69,7 @@ def encode(
         What messages call it.
     column : pyarrow.ChunkedArray
         Of any type that can be cast to text.
-    hierarchy : Hierarchy, builder of one, or None
+    hierarchy : GeneralizationHierarchy, builder of one, or None
         It must cover every value of the column; a missing value is a category of its own.
 
     Returns
@@ -78,11 +84,13 @@ def encode(
     indices, labels = _dictionary(name, column)
     declared = hierarchy is not None
     builder = None
-    if not isinstance(hierarchy, Hierarchy):
+    if not isinstance(hierarchy, GeneralizationHierarchy):
         builder = Suppression() if hierarchy is None else hierarchy
         key = _sort_key if has_numbers(labels) else None
         present = sorted((label for label in labels if label is not None), key=key)
-        hierarchy = builder.hierarchy(present) if present else Hierarchy.from_rows([(None, SUPPRESSED)])
+        hierarchy = (
+            builder.hierarchy(present) if present else GeneralizationHierarchy.from_rows([(None, SUPPRESSED)])
+        )
     if None in labels:
         hierarchy = hierarchy.with_missing()
     index = {label: code for code, label in enumerate(hierarchy.values)}

@@ -11,13 +11,13 @@ from typing import Any, TypeAlias, final
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import Codes, Hierarchy, HierarchyBuilder
+from sfumato.anonymity.hierarchies.hierarchy import Codes, GeneralizationHierarchy, HierarchyBuilder
 from sfumato.anonymity.table.columns import EncodedColumn, encode
 from sfumato.anonymity.table.reading import read_table
 
 __all__ = ["Microdata"]
 
-Hierarchies: TypeAlias = Mapping[str, Hierarchy | HierarchyBuilder | str | Path | None]
+Hierarchies: TypeAlias = Mapping[str, GeneralizationHierarchy | HierarchyBuilder | str | Path | None]
 
 
 @final
@@ -29,8 +29,8 @@ class Microdata:
     frame : frame or path
         A frame of Arrow, pandas or Polars, a pyarrow Dataset, or the path of Parquet or CSV files.
     quasi_identifiers : mapping of str to hierarchy, or sequence of str
-        The columns by which someone outside may know a person. Each with its `Hierarchy`, the path of one in
-        ARX's format, `Intervals`, `Dates`, `Prefixes`, or None for the value or ``*``.
+        The columns by which someone outside may know a person. Each with its `GeneralizationHierarchy`, the
+        path of one in ARX's format, `Intervals`, `Dates`, `Prefixes`, or None for the value or ``*``.
     sensitive : mapping of str to hierarchy, or sequence of str
         The columns that must not be learned. A hierarchy gives their values an order and distances.
 
@@ -109,7 +109,7 @@ class Microdata:
         return {name: column.codes for name, column in self._columns.items()}
 
     @property
-    def hierarchies(self) -> Mapping[str, Hierarchy]:
+    def hierarchies(self) -> Mapping[str, GeneralizationHierarchy]:
         """The hierarchies, by column."""
         return {name: column.hierarchy for name, column in self._columns.items()}
 
@@ -127,13 +127,17 @@ def _by_name(parameter: str, given: Hierarchies | Sequence[str]) -> dict[str, An
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
 
 
-def _opened(name: str, given: Any) -> Hierarchy | HierarchyBuilder | None:
+def _opened(name: str, given: Any) -> GeneralizationHierarchy | HierarchyBuilder | None:
     if isinstance(given, (str, Path)):
-        return Hierarchy.from_csv(given, name=f"the hierarchy of {name!r}")
-    if given is not None and not isinstance(given, Hierarchy) and not hasattr(given, "hierarchy"):
-        rule = "be a Hierarchy, a path, Intervals, Dates, Prefixes or None"
+        return GeneralizationHierarchy.from_csv(given, name=f"the hierarchy of {name!r}")
+    if (
+        given is not None
+        and not isinstance(given, GeneralizationHierarchy)
+        and not hasattr(given, "hierarchy")
+    ):
+        rule = "be a GeneralizationHierarchy, a path, Intervals, Dates, Prefixes or None"
         _check.refuse_type(f"the hierarchy of {name!r}", rule, given, "pass {'age': None}, say")
-    found: Hierarchy | HierarchyBuilder | None = given
+    found: GeneralizationHierarchy | HierarchyBuilder | None = given
     return found
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import Hierarchy as GeneralisationHierarchy
+from sfumato.anonymity.hierarchies.hierarchy import GeneralizationHierarchy
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
@@ -22,7 +22,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["EqualityLinkage", "MatchingClasses", "check_columns", "matching_classes", "matching_rows"]
 
 Whole = NDArray[np.int64]
-Hierarchy = GeneralisationHierarchy | Sequence[Sequence[Any]]
+HierarchyRows = GeneralizationHierarchy | Sequence[Sequence[Any]]
 
 
 @final
@@ -36,10 +36,10 @@ class EqualityLinkage(Attack):
         The targets, with their exact values: a pandas, Polars or Arrow table.
     on : sequence of str
         Columns that it shares with the release.
-    hierarchies : mapping of str to Hierarchy or rows, optional
-        For columns that the release may have generalised: an `sfumato.anonymity.Hierarchy`, or a row for each
-        value, which begins with it and goes on with its labels, from the finest to the coarsest. A release
-        may mix levels.
+    hierarchies : mapping of str to GeneralizationHierarchy or rows, optional
+        For columns that the release may have generalised: a `sfumato.anonymity.GeneralizationHierarchy`, or a
+        row for each value, which begins with it and goes on with its labels, from the finest to the coarsest.
+        A release may mix levels.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class EqualityLinkage(Attack):
 
     auxiliary: Any
     on: Sequence[str]
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    hierarchies: Mapping[str, HierarchyRows] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "auxiliary", as_arrow("auxiliary", self.auxiliary))
@@ -149,7 +149,7 @@ def _links(rows: Whole, counts: Whole) -> Links:
 
 
 def matching_rows(
-    people: pa.Table, table: pa.Table, on: Sequence[str], hierarchies: Mapping[str, Hierarchy]
+    people: pa.Table, table: pa.Table, on: Sequence[str], hierarchies: Mapping[str, HierarchyRows]
 ) -> tuple[Whole, Whole]:
     """Return for each person the first row that may be theirs, or -1, and how many there are.
 
@@ -207,7 +207,7 @@ class MatchingClasses(NamedTuple):
 
 
 def matching_classes(
-    people: pa.Table, table: pa.Table, on: Sequence[str], hierarchies: Mapping[str, Hierarchy]
+    people: pa.Table, table: pa.Table, on: Sequence[str], hierarchies: Mapping[str, HierarchyRows]
 ) -> Iterator[MatchingClasses]:
     """Yield the classes of a table that persons may be in, for each combination of levels in it.
 
@@ -267,7 +267,7 @@ class _Column:
     labels: list[Whole]
 
     @classmethod
-    def of(cls, name: str, people: pa.Table, table: pa.Table, hierarchy: Hierarchy | None) -> _Column:
+    def of(cls, name: str, people: pa.Table, table: pa.Table, hierarchy: HierarchyRows | None) -> _Column:
         released, names = _encoded(table.column(name))
         held, values = _encoded(people.column(name))
         codes = {label: code for code, label in enumerate(names) if label is not None}
@@ -306,8 +306,8 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Whole, list[str | None]]:
     return codes, [*texts, None]
 
 
-def _chains(name: str, hierarchy: Hierarchy) -> dict[str, list[str]]:
-    rows = hierarchy.rows() if isinstance(hierarchy, GeneralisationHierarchy) else hierarchy
+def _chains(name: str, hierarchy: HierarchyRows) -> dict[str, list[str]]:
+    rows = hierarchy.rows() if isinstance(hierarchy, GeneralizationHierarchy) else hierarchy
     chains = {str(row[0]): [str(label) for label in row] for row in rows}
     if not chains or len({len(chain) for chain in chains.values()}) != 1:
         remedy = "give every value a label at each level"

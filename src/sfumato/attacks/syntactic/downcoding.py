@@ -11,7 +11,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 from sfumato.attacks.base.knowledge import Knowledge
 from sfumato.attacks.inference.record_matrix import columns_of
 from sfumato.attacks.syntactic.algorithm_inversion import AlgorithmInversion, Worlds
@@ -30,7 +30,7 @@ class DowncodingAttack(AlgorithmInversion):
     anonymize : callable
         The algorithm: from a table with the release's columns, not generalised, to a generalised one. It
         must be deterministic.
-    hierarchies : mapping of str to Hierarchy
+    hierarchies : mapping of str to GeneralizationHierarchy
         Of each column that was generalised.
     least_share : float
         A row's values are claimed if at least this share of the tables that fit has them; 1 claims certainty.
@@ -56,7 +56,7 @@ class DowncodingAttack(AlgorithmInversion):
     --------
     >>> import pyarrow as pa
     >>> from sfumato import anonymity, attacks
-    >>> ages = anonymity.Hierarchy.from_rows([("20", "2*"), ("21", "2*"), ("30", "3*")])
+    >>> ages = anonymity.GeneralizationHierarchy.from_rows([("20", "2*"), ("21", "2*"), ("30", "3*")])
     >>> def two_of_each(table):  # generalises the decade only if a year in it has but one person
     ...     years = table.column("age").to_pylist()
     ...     rare = {year[0] for year in years if years.count(year) < 2}
@@ -68,15 +68,20 @@ class DowncodingAttack(AlgorithmInversion):
     (4, 2)
     """
 
-    hierarchies: Mapping[str, Hierarchy]
+    hierarchies: Mapping[str, GeneralizationHierarchy]
 
     def __post_init__(self) -> None:
         AlgorithmInversion.__post_init__(self)
         if not self.hierarchies:
-            remedy = "pass {'age': Hierarchy.from_csv(...)}, say"
+            remedy = "pass {'age': GeneralizationHierarchy.from_csv(...)}, say"
             _check.refuse("hierarchies", "have one column at least", self.hierarchies, remedy)
         for hierarchy in self.hierarchies.values():
-            _check.instance("hierarchies", hierarchy, Hierarchy, "pass a Hierarchy for each column")
+            _check.instance(
+                "hierarchies",
+                hierarchy,
+                GeneralizationHierarchy,
+                "pass a GeneralizationHierarchy for each column",
+            )
         object.__setattr__(self, "hierarchies", dict(self.hierarchies))
 
     @property
@@ -110,7 +115,7 @@ class DowncodingAttack(AlgorithmInversion):
             yield hidden, world
 
 
-def _values_below(name: str, hierarchy: Hierarchy) -> Any:
+def _values_below(name: str, hierarchy: GeneralizationHierarchy) -> Any:
     below: dict[Any, list[Any]] = {SUPPRESSED: list(hierarchy.values)}
     for labels, codes in zip(hierarchy.labels, hierarchy.levels, strict=True):
         found: dict[Any, list[Any]] = {}

@@ -33,7 +33,7 @@ class HomogeneityAttack(ClassAttack):
         The quasi-identifiers of each target, not generalised.
     sensitive : str
         The column that is guessed.
-    hierarchies : mapping of str to Hierarchy, rows or callable, optional
+    hierarchies : mapping of str to GeneralizationHierarchy, rows or callable, optional
         By column, how the table was generalised; or ``covers(value, label)``. A column without one holds
         values, or ``*``.
     groups : mapping, optional

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, GeneralizationHierarchy
 from sfumato.synthetic.domain.column_types import plain_column
 
 __all__ = ["Coverage", "checked_coverage", "coded", "covering", "is_suppressed"]
 
-Coverage: TypeAlias = Mapping[str, "Hierarchy | Callable[[str | None, str | None], bool]"]
+Coverage: TypeAlias = Mapping[str, "GeneralizationHierarchy | Callable[[str | None, str | None], bool]"]
 """By column, its hierarchy, or a function that tells whether a label stands for a value."""
 
 
@@ -26,9 +26,9 @@ def checked_coverage(coverage: Mapping[str, Any] | None) -> Coverage:
     for column, covers in given.items():
         if isinstance(covers, list | tuple):
             rows = [[None if label is None else str(label) for label in row] for row in covers]
-            given[column] = Hierarchy.from_rows(rows)
-        elif not callable(covers) and not isinstance(covers, Hierarchy):
-            rule = "have a Hierarchy, its rows, or a function of a value and a label, for each column"
+            given[column] = GeneralizationHierarchy.from_rows(rows)
+        elif not callable(covers) and not isinstance(covers, GeneralizationHierarchy):
+            rule = "have a hierarchy, its rows, or a function of a value and a label, for each column"
             _check.refuse_type("hierarchies", rule, covers, f"see column {column!r}")
     return given
 
@@ -54,7 +54,7 @@ def covering(covers: Any) -> Callable[[Any, Any], bool]:
     """Return what tells whether a label stands for a value, as texts."""
     if covers is None:
         return lambda value, label: label in (SUPPRESSED, value) or _text(value) == _text(label)
-    if not isinstance(covers, Hierarchy):
+    if not isinstance(covers, GeneralizationHierarchy):
         return lambda value, label: bool(covers(_text(value), _text(label)))
     above: dict[Any, set[Any]] = {}
     for place, value in enumerate(covers.values):

@@ -40,7 +40,7 @@ class MinimalityAttack(AlgorithmInversion):
         The quasi-identifiers of everyone in the table, not generalised.
     sensitive : str
         The column that is guessed.
-    hierarchies : mapping of str to Hierarchy, rows or callable, optional
+    hierarchies : mapping of str to GeneralizationHierarchy, rows or callable, optional
         By column, how values are generalised; or ``covers(value, label)``.
     least_share : float
         A value is claimed if at least this share of the tables that fit has it; 1 claims certainty.

@@ -32,7 +32,7 @@ class SkewnessAttack(ClassAttack):
         The quasi-identifiers of each target, not generalised.
     sensitive : str
         The column that is guessed.
-    hierarchies : mapping of str to Hierarchy, rows or callable, optional
+    hierarchies : mapping of str to GeneralizationHierarchy, rows or callable, optional
         By column, how the table was generalised; or ``covers(value, label)``.
     gain : float
         The claim is made where a value is at least so many times as common as in the table; above 1.

@@ -97,7 +97,9 @@ def _anonymised(members: pa.Table, controls: pa.Table) -> Publication:
     title = "Made 5-anonymous"
     states = dict(zip(*(members.column(name).to_pylist() for name in ("area", "state")), strict=True))
     levels = dict.fromkeys(_KNOWN) | {
-        "area": anonymity.Hierarchy.from_rows([(area, state, "*") for area, state in states.items()]),
+        "area": anonymity.GeneralizationHierarchy.from_rows(
+            [(area, state, "*") for area, state in states.items()]
+        ),
         "age": anonymity.Intervals((5, 10, 20, 40)),
     }
     data = anonymity.Microdata(members, quasi_identifiers=levels, sensitive=["tenure"])
