@@ -80,9 +80,8 @@ def test_a_target_whom_the_loss_is_not_about_refutes_nothing() -> None:
 
 def test_a_seed_of_numpy_draws_as_one_of_python_does() -> None:
     counts = Laplace(sensitivity=1, l0=4, scale=4)
-    found = [
-        attacks.worst_case_tracing(counts, np.ones(4, int), runs=50, rng=seed) for seed in (3, np.int64(3))
-    ]
+    seeds: list[Any] = [3, np.int64(3)]
+    found = [attacks.worst_case_tracing(counts, np.ones(4, int), runs=50, rng=seed) for seed in seeds]
     assert np.array_equal(found[0].targets.scores, found[1].targets.scores)
     assert found[0].controls is not None
     assert found[1].controls is not None

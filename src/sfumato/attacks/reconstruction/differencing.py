@@ -214,5 +214,6 @@ class Differencing(Attack):
             exchangeable=exchangeable,
             confidence=confidence,
             numbers={"queries": count, "pairs": len(pairs), "people isolated": int((times > 0).sum())},
+            no_bound="a bound takes a prior of independent bits; people in no group are guessed otherwise",
             extra_bounds=bit_ceiling(targets, read.loss, self.prior, confidence),
         )

@@ -295,6 +295,7 @@ class LinearReconstruction(Attack):
             confidence=confidence,
             numbers=numbers,
             notes=self._notes(),
+            no_bound="a bound takes a prior of independent bits; people in no query are guessed otherwise",
             extra_bounds=bit_ceiling(targets, read.loss, self.prior, confidence),
         )
 
