@@ -5,11 +5,11 @@ those values may match, and let :math:`n` controls be drawn as they were, by lot
 controls one after the other: the number of matches changes by what each adds to those already there, which is
 an event of the release, and by exchangeability it has for a control the chance that it has for the person
 with another in their place. So with :math:`q_k` that chance, :math:`f` the trade-off function for a
-replacement and :math:`\varphi(q) = 1 - f(q) - q`, the expected matches of persons less those of controls are at most
-:math:`\sum_k \varphi(q_k)`. It is at most :math:`n` times the total variation distance; as :math:`\varphi` is
-concave and the mean of :math:`q_k` at most the share of controls who are matched, the share of persons is at
-most that share plus the greatest :math:`\varphi` up to it. Per guess there is no such bound: one guess may be
-any of :math:`n` persons.
+replacement and :math:`\varphi(q) = 1 - f(q) - q`, the expected matches of persons less those of controls are
+at most :math:`\sum_k \varphi(q_k)`. It is at most :math:`n` times the total variation distance; as
+:math:`\varphi` is concave and the mean of :math:`q_k` at most the share of controls who are matched, the
+share of persons is at most that share plus the greatest :math:`\varphi` up to it. Per guess there is no such
+bound: one guess may be any of :math:`n` persons.
 """
 
 from __future__ import annotations
