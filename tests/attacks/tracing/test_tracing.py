@@ -120,6 +120,16 @@ def test_the_worst_member_is_traced_as_the_exact_trade_off_says_and_no_less() ->
         assert sum(one > 3 for one in planted) > 15
 
 
+def test_a_rate_below_what_the_convolution_leaves_out_accuses_nobody_by_it() -> None:
+    p = np.full(20, 0.3)
+    found = attacks.tracing_power("likelihood-ratio", p, members=5, false_positive_rate=1e-9)
+    assert not found.exact
+    assert found.false_positive_rate.upper <= 1e-9
+    fine = attacks.tracing_power("likelihood-ratio", p, members=5, false_positive_rate=1e-8)
+    assert fine.exact
+    assert fine.false_positive_rate.upper <= 1e-8
+
+
 def test_findings_on_the_worst_member_stand_beside_the_bound() -> None:
     others = np.arange(16) + 30
     mechanism = Laplace(sensitivity=1, l0=16, scale=1.6)

@@ -54,6 +54,8 @@ _MOST: Final = 500
 _OUTSIDE: Final = 1e-10
 _TAIL: Final = 1e-12
 _ROUND_OFF: Final = 1e-9
+_FINEST: Final = 1e-8
+"""The least rate that is above all that the convolution leaves out."""
 
 
 class PredictedPower(NamedTuple):
@@ -126,8 +128,8 @@ def tracing_power(
     Returns
     -------
     PredictedPower
-        Exact for up to 500 attributes, and up to 20,000 attributes times members; beyond, the normal
-        approximation.
+        Exact for up to 500 attributes, and up to 20,000 attributes times members, and a false positive rate
+        of 1e-8 at least; beyond, the normal approximation.
 
     Raises
     ------
@@ -149,7 +151,7 @@ def tracing_power(
     values = frequencies_of(frequencies)
     members = _check.integer("members", members, minimum=2, remedy="pass how many people were summed")
     rate = _check.unit_interval("false_positive_rate", false_positive_rate)
-    if len(values) <= _MOST and len(values) * members <= _EXACT:
+    if len(values) <= _MOST and len(values) * members <= _EXACT and rate >= _FINEST:
         return _convolved(statistic, values, members, rate, noise)
     variance = 0.0 if noise is None else noise.variance / members**2
     power = float(ndtr(_effect(statistic, values, members, variance) - ndtri(1 - rate)))
