@@ -57,12 +57,12 @@ def test_one_guess_may_be_any_of_many_persons() -> None:
 
 def test_the_share_bound_rises_and_ends_at_the_greatest_advantage() -> None:
     for loss in (PureDP(1.0, neighboring=REPLACE), Gaussian(1.0, neighboring=REPLACE), PureDP(0.0)):
-        rates = np.linspace(0, 1, 41)
+        rates = np.linspace(0, 1, 9)
         bounds = [share_bound(loss, rate) for rate in rates.tolist()]
         assert all(after >= before - 1e-3 for before, after in itertools.pairwise(bounds))
         exact = [success_bound(loss, rate) for rate in rates.tolist()]
-        assert all(bound >= one - 1e-12 for bound, one in zip(bounds, exact, strict=True))
-    assert share_bound(PureDP(1.0, neighboring=REPLACE), 0.25) == pytest.approx(math.e / 4, abs=1e-3)
+        assert all(bound >= one - 1e-3 for bound, one in zip(bounds, exact, strict=True))
+    assert share_bound(PureDP(1.0, neighboring=REPLACE), 0.25) == pytest.approx(math.e / 4, abs=1e-9)
     assert share_bound(PureDP(1.0, neighboring=REPLACE), 0.4) == pytest.approx(0.4 + 0.4621172, abs=1e-6)
 
 

@@ -3,27 +3,35 @@ r"""What a privacy loss allows of reconstructed persons: how many of a block, be
 Guarantee: let a release of a block of :math:`n` persons give a list of guesses, each of which one person of
 those values may match, and let :math:`n` controls be drawn as they were, by lot. Exchange persons for
 controls one after the other: the number of matches changes by what each adds to those already there, which is
-an event of the release, and by exchangeability it has for a control the chance that it has for the person
-with another in their place. So with :math:`q_k` that chance, :math:`f` the trade-off function for a
-replacement and :math:`\varphi(q) = 1 - f(q) - q`, the expected matches of persons less those of controls are
-at most :math:`\sum_k \varphi(q_k)`. It is at most :math:`n` times the total variation distance; as
-:math:`\varphi` is concave and the mean of :math:`q_k` at most the share of controls who are matched, the
-share of persons is at most that share plus the greatest :math:`\varphi` up to it. Per guess there is no such
-bound: one guess may be any of :math:`n` persons.
+an event of the release, and by exchangeability it has for a control the chance :math:`q_k` that it has for
+the person with another in their place. The chance for the person is at most :math:`e^\epsilon q_k +
+\delta(\epsilon)` for every :math:`\epsilon \ge 0`, by the loss for a replacement; and the mean of :math:`q_k`
+is at most the share :math:`b` of controls who are matched, as one adds no more beside persons than without
+them. So the expected share of persons is at most :math:`e^\epsilon b + \delta(\epsilon)`, and above that of
+controls by at most the total variation distance, :math:`\delta(0)`. Per guess there is no such bound: one
+guess may be any of :math:`n` persons.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sfumato.attacks.base.loss_bounds import AttackBound, advantage_bound, compared_loss, success_bound
+import numpy as np
+
+from sfumato.attacks.base.loss_bounds import AttackBound, advantage_bound, compared_loss
 from sfumato.attacks.base.target_guesses import TargetGuesses, rate_interval
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import mul_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["person_bounds", "share_bound"]
+
+_LARGE: Final = 30.0
+_ROUNDS: Final = 3
+_POINTS: Final = 9
 
 Blocks = Mapping[str, Sequence[Any]]
 
@@ -76,7 +84,7 @@ def person_bounds(
 
 
 def share_bound(loss: PrivacyLoss, baseline: float) -> float:
-    """Return the greatest expected share of persons who are matched, for a share of controls.
+    r"""Return the greatest expected share of persons who are matched, for a share of controls.
 
     Parameters
     ----------
@@ -88,19 +96,22 @@ def share_bound(loss: PrivacyLoss, baseline: float) -> float:
     Returns
     -------
     float
-        Rounded up.
+        The least :math:`e^\epsilon b + \delta(\epsilon)` that is found, rounded up.
 
     Examples
     --------
     >>> from sfumato.privacy import PureDP
     >>> round(share_bound(PureDP(1.0), 0.1), 4), round(share_bound(PureDP(1.0), 0.5), 4)
-    (0.2719, 0.9621)
+    (0.2718, 0.9621)
     """
-    most, allowed = advantage_bound(loss), success_bound(loss, baseline)
-    # As the advantage is concave, it rises up to the baseline if it is no less anywhere above that. It is
-    # greatest where both errors are equal.
-    room = (1 - most) / 2 - baseline
-    later = [baseline + room * part for part in (0.25, 0.5, 0.75, 1.0)] if room > 0 else []
-    if any(1 - loss.trade_off(rate).upper - rate >= allowed - baseline for rate in later):
-        return allowed
-    return min(1.0, (baseline + most) * (1 + 1e-15))
+    top = min(loss.epsilon(0.0), _LARGE, -math.log(baseline) if baseline else _LARGE)
+    found, low, high = 1.0, 0.0, top
+    for _ in range(_ROUNDS):
+        tried = np.linspace(low, high, _POINTS).tolist()
+        bounds = [
+            mul_up(math.nextafter(math.exp(one), math.inf), baseline) + loss.delta(one) for one in tried
+        ]
+        best = int(np.argmin(bounds))
+        found = min(found, bounds[best] * (1 + 1e-15))
+        low, high = tried[max(best - 1, 0)], tried[min(best + 1, _POINTS - 1)]
+    return found
