@@ -12,7 +12,9 @@ from scipy.stats import binomtest
 from sfumato import attacks
 from sfumato.attacks import Findings, Knowledge, TargetGuesses
 from sfumato.attacks.base.accusations import accusations
+from sfumato.attacks.base.loss_bounds import AttackBound
 from sfumato.errors import ParameterError
+from sfumato.numerics.interval import Interval
 from sfumato.privacy import ApproximateDP, GaussianDP, Neighboring, PureDP
 from tests.cases import cases
 
@@ -172,6 +174,10 @@ def test_an_attack_runs_on_both_releases_and_draws_both() -> None:
     assert json.loads(found.to_json())["private"]["bounds"]
     unlike = presence(loss=loss, exchangeable=False)
     assert [line.get_label() for line in unlike.plot().lines] == ["test"]
+    # Without controls the curve is of precision and recall, where a trade-off function has no place.
+    ceiling = AttackBound(name="share", seen=Interval(0.1, 0.2), allowed=0.3, condition="any")
+    alone = presence(loss=loss, controls=None, extra_bounds=(ceiling,))
+    assert [line.get_label() for line in alone.plot().lines] == ["test"]
     assert str(found).startswith("RAW\nmembership inference: ")
 
 

@@ -204,7 +204,7 @@ class Findings:
         ax = axes(ax)
         draw(curve, ax, label or self.attack)
         loss = self._compared()
-        if self.kind == "presence" and loss is not None and self.bounds:
+        if curve.kind == "roc" and loss is not None and self._common_bounds():
             allowed = loss.curve("trade-off", points=33)
             ax.plot(allowed.x, 1 - allowed.lower, linestyle="--", label="the loss allows")
         ax.legend()
