@@ -12,8 +12,12 @@ and :math:`s^2` the variance of the noise on a frequency, the squares of :math:`
 
 - likelihood ratio: :math:`\sum_j \frac{v_j}{n^2} \big/ \big(\frac{v_j}{n} + s^2\big)`, which is
   :math:`d/n` without noise (Sankararaman and others 2009);
-- Homer: :math:`\big(\sum_j v_j/n\big)^2 \big/ \sum_j v_j (v_j/n + s^2)`;
+- Homer: :math:`\big(\sum_j 2v_j/n\big)^2 \big/ \sum_j (v_j/n + s^2)`;
 - inner product: :math:`\big(\sum_j v_j/n\big)^2 \big/ \sum_j v_j (v_j/n + s^2 + (p_j - 1/2)^2)`.
+
+All is for a threshold that is fixed before the release. One that is set on the scores of others in the same
+release does better for Homer's statistic where frequencies are far from a half, as the mean of its scores
+varies from release to release.
 
 *Exact.* The score of a random target is a sum of independent terms, one for each attribute, each with a
 finite distribution over (target's attribute, count, noise). Their values are rounded down to a grid and
@@ -165,8 +169,9 @@ def _effect(statistic: Statistic, p: Floats, members: int, noise: float) -> floa
     published = v / members + noise
     if statistic == "likelihood-ratio":
         return math.sqrt(float((v / members**2 / published).sum()))
-    if statistic == "inner-product":
-        published = published + (p - 0.5) ** 2
+    if statistic == "homer":
+        return float(2 * (v / members).sum() / math.sqrt(float(published.sum())))
+    published = published + (p - 0.5) ** 2
     return float((v / members).sum() / math.sqrt(float((v * published).sum())))
 
 
