@@ -174,7 +174,7 @@ class Differencing(Attack):
         controls : array of 0 and 1, optional
             Bits of people who are in no group. Nothing isolates them: there are no claims about them.
         exchangeable : bool
-            Whether people and controls were drawn alike, by lot.
+            Whether people and controls were drawn alike; no bound on the rates follows here.
         loss : PrivacyLoss, optional
             Of all answers together, if the release brings none.
         confidence : float
