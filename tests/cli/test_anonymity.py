@@ -116,6 +116,7 @@ def test_wrong_models_are_one_line(table: Path) -> None:
     for arguments, message in (
         ((*options, "--model", "l:job=2"), "--model must be KIND:COLUMN=NUMBER, of distinct-l, entropy-l"),
         ((*options, "--model", "t:job=x"), "--model must end in a number, got 'x'"),
+        ((*options, "--model", "distinct-l:job=inf"), "--model must end in a number, got 'inf'"),
         ((*options, "-k", 9), "k must be at most the number of rows, got 9"),
         (("-q", "age", "-o", "out.txt"), "--output must end in .parquet or .csv"),
     ):

@@ -156,6 +156,8 @@ def _model(name: str, number: str) -> PrivacyModel:
     try:
         value = float(number)
     except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
         _check.refuse("--model", "end in a number", number, "write t:job=0.2, say")
     return _MODELS[kind](column, value)
 

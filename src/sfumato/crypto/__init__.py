@@ -3,7 +3,8 @@
 `hpke` seals a message for a public key (RFC 9180), `secret_key` opens it and is stored in a file that only
 its owner can read, and `sealed_file` holds a small encrypted file that is replaced as a whole.
 `secret_sharing` cuts a secret into shares (Shamir) over the field of `prime_field`, and `mask_stream` expands
-a seed to the mask of a vector. All ciphers, hashes and curves are those of the library ``cryptography``.
+a seed to the mask of a vector. All ciphers, hashes and curves are those of the library ``cryptography``, but
+for TurboSHAKE128 in `xof`, which it does not have: that is compiled here with the fields of `fields`.
 
 >>> from sfumato.crypto import SecretKey
 >>> key = SecretKey.generate("analyst")

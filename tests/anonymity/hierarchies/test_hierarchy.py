@@ -33,6 +33,13 @@ def test_the_missing_value_is_a_category_until_one_value_is_left() -> None:
     assert split.with_suppression().with_missing().labels[2] == ("*",)
 
 
+def test_the_missing_value_is_in_no_interval_though_all_others_are_in_one() -> None:
+    ages = GeneralizationHierarchy.from_rows(
+        [("31", "[30, 40)", "*"), ("34", "[30, 40)", "*")]
+    ).with_missing()
+    assert ages.labels == (("31", "34", None), ("[30, 40)", None), ("*",))
+
+
 def test_what_is_no_hierarchy_is_refused() -> None:
     refused: list[tuple[list[tuple[str, ...]], str]] = [
         ([], "must list at least one value"),

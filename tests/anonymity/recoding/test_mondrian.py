@@ -113,3 +113,13 @@ def test_refusals_and_progress() -> None:
     mondrian(data, 3, progress=lambda done, total: seen.append((done, total)))
     assert seen == sorted(seen)
     assert seen[-1] == (30, 30)
+
+
+def test_numbers_of_a_declared_hierarchy_are_cut_and_shown_by_size() -> None:
+    """The hierarchy lists 30, 9, 20, 10 in this order; a class is said to be [30, 9] by nobody."""
+    ages = GeneralizationHierarchy.from_rows([(age, "*") for age in ("30", "9", "20", "10")])
+    data = Microdata(pa.table({"age": ["30", "9", "20", "10"]}), quasi_identifiers={"age": ages})
+    assert mondrian(data, 2).table.column("age").to_pylist() == ["[20, 30]", "[9, 10]", "[20, 30]", "[9, 10]"]
+    assert set(mondrian(data, 3).table.column("age").to_pylist()) == {"[9, 30]"}
+    missing = Microdata(pa.table({"age": ["30", "9", "20", None]}), quasi_identifiers={"age": ages})
+    assert mondrian(missing, 2, strict=False).table.column("age").to_pylist()[1] == "*"

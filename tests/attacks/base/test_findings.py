@@ -12,7 +12,9 @@ from scipy.stats import binomtest
 from sfumato import attacks
 from sfumato.attacks import Findings, Knowledge, TargetGuesses
 from sfumato.attacks.base.accusations import accusations
+from sfumato.attacks.base.loss_bounds import AttackBound
 from sfumato.errors import ParameterError
+from sfumato.numerics.interval import Interval
 from sfumato.privacy import ApproximateDP, GaussianDP, Neighboring, PureDP
 from tests.cases import cases
 
@@ -66,7 +68,7 @@ def test_bounds_are_those_of_the_loss_between_the_worlds_that_are_compared() -> 
     # A control takes a target's place: two steps of add/remove.
     doubled = presence(loss=PureDP(1.0)).bounds
     assert doubled[1].allowed == pytest.approx((np.e**2 - 1) / (np.e**2 + 1), abs=1e-9)
-    once = presence(loss=PureDP(1.0), worlds=Neighboring.ADD_REMOVE).bounds
+    once = presence(loss=PureDP(1.0), worlds=Neighboring.ADD_REMOVE, design="runs").bounds
     assert once[1].allowed == pytest.approx(advantage.allowed, abs=1e-9)
 
 
@@ -172,6 +174,10 @@ def test_an_attack_runs_on_both_releases_and_draws_both() -> None:
     assert json.loads(found.to_json())["private"]["bounds"]
     unlike = presence(loss=loss, exchangeable=False)
     assert [line.get_label() for line in unlike.plot().lines] == ["test"]
+    # Without controls the curve is of precision and recall, where a trade-off function has no place.
+    ceiling = AttackBound(name="share", seen=Interval(0.1, 0.2), allowed=0.3, condition="any")
+    alone = presence(loss=loss, controls=None, extra_bounds=(ceiling,))
+    assert [line.get_label() for line in alone.plot().lines] == ["test"]
     assert str(found).startswith("RAW\nmembership inference: ")
 
 
@@ -195,3 +201,32 @@ def test_an_attack_runs_on_both_releases_and_draws_both() -> None:
 def test_bad_input_is_refused(make: Any) -> None:
     with pytest.raises(ParameterError):
         make()
+
+
+def test_controls_of_one_release_do_not_show_the_world_without_a_target() -> None:
+    """Of 8 secrets the release names each with chance q; the one it has seen e q, the others q / e.
+
+    Add/remove of the secret costs epsilon 1, yet members are named e^2 times as often as controls.
+    """
+    q = 0.05
+    loss = PureDP(1.0)
+    with_secret = np.array([np.e * q, *[q / np.e] * 7])
+    ratios = np.append(with_secret, 1 - with_secret.sum()) / np.array([*[q] * 8, 1 - 8 * q])
+    assert max(ratios.max(), 1 / ratios.min()) <= np.e * (1 + 1e-12)
+    runs = 100_000
+    rates: dict[str, Any] = {
+        "targets": accused(round(with_secret[0] * runs), runs),
+        "controls": accused(round(with_secret[1] * runs), runs),
+        "worlds": Neighboring.ADD_REMOVE,
+    }
+    found = presence(loss=loss, **rates)
+    assert found.bounds == ()
+    assert "do not show the world" in str(found)
+    rates["worlds"] = REPLACE
+    assert not any(bound.exceeded for bound in presence(loss=loss, **rates).bounds)
+
+
+def test_an_attack_may_say_that_its_rates_have_no_bound() -> None:
+    found = presence(loss=PureDP(1.0, neighboring=REPLACE), no_bound="its controls are no baseline")
+    assert found.bounds == ()
+    assert "no bound: its controls are no baseline" in str(found)

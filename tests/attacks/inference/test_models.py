@@ -89,6 +89,10 @@ def test_the_loss_bounds_how_many_canaries_are_exposed() -> None:
     assert attack.run(model, loss=PureDP(0.5), exchangeable=False).bounds == ()
     against = attack.run(model, loss=Gaussian(0.5), controls=range(500, 1000))
     assert [one.name for one in against.bounds][:2] == ["success", "advantage"]
+    # A control is scored by the model that has seen the canary: twice the loss, for a replacement.
+    assert against.bounds[1].allowed == pytest.approx(2 * 0.9772499 - 1, abs=1e-4)
+    assert against.success is not None
+    assert against.bounds[3].seen == against.success
 
 
 def test_bad_input_is_refused() -> None:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.attack_linkage import ECCENTRICITY, known_ratings, rating_matrix, without
 from sfumato.attacks import KnownRatings, RatingMatrix, ScoreboardLinkage
 from sfumato.errors import ParameterError
+from sfumato.privacy import PureDP
 from tests.cases import cases
 
 KNOWN = KnownRatings(np.array([0]), np.array([1.0]), np.array([1.0]))
@@ -55,6 +56,17 @@ def test_users_are_found_by_eight_ratings_and_absent_ones_are_not() -> None:
 def test_the_only_user_is_found() -> None:
     matrix = RatingMatrix.of(users=[0, 0], items=[0, 1], values=[1, 5], days=[1, 9])
     assert ScoreboardLinkage(targets=[KNOWN]).run(matrix).targets.guesses.tolist() == [0]
+
+
+def test_controls_who_have_no_row_bound_no_links() -> None:
+    # A user is found in a release of no loss, and a control is never right: no bound may say otherwise.
+    matrix = RatingMatrix.of(users=[0, 0, 1], items=[0, 1, 1], values=[1, 5, 5], days=[1, 9, 9])
+    found = ScoreboardLinkage(targets=[KNOWN]).run(
+        matrix, truth=[0], controls=[KNOWN] * 50, exchangeable=True, loss=PureDP(0.0)
+    )
+    assert found.targets.hits == 1
+    assert found.bounds == ()
+    assert "a control has no row" in str(found)
 
 
 @cases(

@@ -10,6 +10,7 @@ import pytest
 from sfumato import attacks
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Laplace
+from sfumato.privacy import PureDP
 
 
 def test_the_pairs_are_those_that_differ_in_one_person() -> None:
@@ -62,6 +63,21 @@ def test_exact_counts_give_everyone_away_who_is_isolated_and_private_ones_do_not
     (ceiling,) = found.private.bounds
     # A prior of .3 alone is right about .7; epsilon 1 for all answers adds at most a little.
     assert 0.7 <= ceiling.allowed < 0.8
+
+
+def test_people_in_no_group_bound_nothing() -> None:
+    # Answers that say nothing leave half of the bits right, and no claim about a control is ever right.
+    groups, secret, counts = log(3)
+    nothing = np.zeros(len(counts))
+    options: dict[str, Any] = {"truth": secret, "controls": secret, "exchangeable": True, "loss": PureDP(0.0)}
+    alone = attacks.Differencing(groups=groups).run(nothing, **options)
+    linear = attacks.LinearReconstruction(queries=groups).run(nothing, **options)
+    for found in (alone, linear):
+        assert found.bounds == ()
+        assert "guessed otherwise" in str(found)
+    assert alone.success is not None
+    assert alone.baseline is not None
+    assert alone.success.lower > alone.baseline.upper
 
 
 def test_bad_input_is_refused() -> None:

@@ -76,12 +76,13 @@ def test_the_exact_power_is_seen_with_noise_and_without(statistic: Statistic) ->
 
 @cases("statistic", STATISTICS)
 def test_the_normal_approximation_is_near_the_exact_power(statistic: Statistic) -> None:
-    p = np.full(200, 0.4)
-    exact = attacks.tracing_power(statistic, p, members=100, false_positive_rate=0.05)
-    # One more member passes the limit of the exact computation.
-    normal = attacks.tracing_power(statistic, p, members=101, false_positive_rate=0.05)
-    assert (exact.exact, normal.exact) == (True, False)
-    assert abs(exact.power.lower - normal.power.lower) < 0.02
+    for frequency in (0.4, 0.2):
+        p = np.full(200, frequency)
+        exact = attacks.tracing_power(statistic, p, members=100, false_positive_rate=0.05)
+        # One more member passes the limit of the exact computation.
+        normal = attacks.tracing_power(statistic, p, members=101, false_positive_rate=0.05)
+        assert (exact.exact, normal.exact) == (True, False)
+        assert abs(exact.power.lower - normal.power.lower) < 0.02
 
 
 DECLARED = {1: 16.0, 10: 1.6, 100: 0.16}
@@ -118,6 +119,16 @@ def test_the_worst_member_is_traced_as_the_exact_trade_off_says_and_no_less() ->
         planted = [abs(traced(epsilon, scale / 2, seed) - power) / error for seed in SEEDS]
         assert max(right) < 3
         assert sum(one > 3 for one in planted) > 15
+
+
+def test_a_rate_below_what_the_convolution_leaves_out_accuses_nobody_by_it() -> None:
+    p = np.full(20, 0.3)
+    found = attacks.tracing_power("likelihood-ratio", p, members=5, false_positive_rate=1e-9)
+    assert not found.exact
+    assert found.false_positive_rate.upper <= 1e-9
+    fine = attacks.tracing_power("likelihood-ratio", p, members=5, false_positive_rate=1e-8)
+    assert fine.exact
+    assert fine.false_positive_rate.upper <= 1e-8
 
 
 def test_findings_on_the_worst_member_stand_beside_the_bound() -> None:

@@ -63,7 +63,26 @@ def test_bad_input_is_refused() -> None:
         (Laplace(sensitivity=1.5, l0=2, scale=1, grid=Grid(exponent=-4)), [1, 1], 10),
         (counts, [1, 2], 10),
         (counts, [], 10),
+        (counts, [0, 0], 10),
         (counts, [1, 1], 7),
     ):
         with pytest.raises(ParameterError):
             attacks.worst_case_tracing(mechanism, target, runs=runs)  # type: ignore[arg-type]
+
+
+def test_a_target_whom_the_loss_is_not_about_refutes_nothing() -> None:
+    counts = Laplace(sensitivity=1, l0=4, scale=4)
+    with pytest.raises(ParameterError, match="more attributes"):
+        attacks.worst_case_tracing(counts, EVERYTHING, runs=500, rng=1)
+    claimed = attacks.worst_case_tracing(counts, EVERYTHING, runs=500, claim=counts.privacy_loss, rng=1)
+    assert claimed.success is not None
+
+
+def test_a_seed_of_numpy_draws_as_one_of_python_does() -> None:
+    counts = Laplace(sensitivity=1, l0=4, scale=4)
+    seeds: list[Any] = [3, np.int64(3)]
+    found = [attacks.worst_case_tracing(counts, np.ones(4, int), runs=50, rng=seed) for seed in seeds]
+    assert np.array_equal(found[0].targets.scores, found[1].targets.scores)
+    assert found[0].controls is not None
+    assert found[1].controls is not None
+    assert np.array_equal(found[0].controls.scores, found[1].controls.scores)

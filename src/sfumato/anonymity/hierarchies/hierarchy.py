@@ -202,9 +202,11 @@ class GeneralizationHierarchy:
         if None in self.values:
             return self
         columns = self._columns()
+        top = self.height
         for level, column in enumerate(columns):
-            alone = level > 0 and self.cardinality(level) == 1
-            column.append(column[0] if alone else None)
+            # Below the top, one label alone may be of an interval in which all other values happen to lie.
+            root = 0 < level == top and self.cardinality(level) == 1
+            column.append(column[0] if root else None)
         return GeneralizationHierarchy._of_columns(columns)
 
     def _columns(self) -> list[list[Label]]:

@@ -289,6 +289,7 @@ class _Program:
             integrality=np.ones(self._size, np.int64),
             constraints=self._constraints,
             bounds=self._bounds,
+            options={"mip_rel_gap": 0.0},  # the default of 1e-4 may miss a row of ten thousand
         )
         if result.x is None:
             _not_as_stated("no table gives it")

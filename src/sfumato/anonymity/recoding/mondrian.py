@@ -19,7 +19,7 @@ from sfumato.anonymity.generalization.requirement import checked_models
 from sfumato.anonymity.hierarchies.hierarchy import Label
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts, sensitive_counts
 from sfumato.anonymity.privacy_models.base import PrivacyModel
-from sfumato.anonymity.table.columns import EncodedColumn
+from sfumato.anonymity.table.columns import EncodedColumn, has_numbers
 from sfumato.anonymity.table.grouping import EquivalenceClasses
 from sfumato.anonymity.table.microdata import Microdata
 from sfumato.anonymity.table.released_table import RecodedTable, released_table
@@ -147,7 +147,7 @@ class _Splitter:
     """Splits rows in two until no split is allowed."""
 
     def __init__(self, data: Microdata, models: Sequence[PrivacyModel], strict: bool) -> None:
-        self._codes = [data.columns[name].codes for name in data.quasi_identifiers]
+        self._codes = [_ranks(data.columns[name]) for name in data.quasi_identifiers]
         self._widths = [max(1, int(codes.max() - codes.min())) for codes in self._codes]
         self._models, self._strict = models, strict
         self._data = data
@@ -211,6 +211,19 @@ class _Splitter:
         return bool(model.satisfied(counts, column.hierarchy).all())
 
 
+def _ranks(column: EncodedColumn) -> NDArray[np.int32]:
+    """Return the place of each row's value in the order of the hierarchy, or of numbers by size."""
+    values = column.hierarchy.values
+    if not has_numbers(values):
+        return column.codes
+    order = sorted(
+        range(len(values)), key=lambda code: (values[code] is None, float(values[code] or 0), code)
+    )
+    places = np.empty(len(values), dtype=np.int32)
+    places[order] = np.arange(len(values), dtype=np.int32)
+    return places[column.codes]
+
+
 def _labels(column: EncodedColumn, classes: Sequence[_Rows]) -> pa.Array:
     """Write what each class shows of a column, row by row."""
     texts: dict[Label, int] = {}
@@ -224,13 +237,14 @@ def _labels(column: EncodedColumn, classes: Sequence[_Rows]) -> pa.Array:
 def _writer(column: EncodedColumn) -> Callable[[NDArray[Any]], Label]:
     values: Sequence[Label] = column.hierarchy.values
     labels: Sequence[Sequence[Label]] = column.hierarchy.labels
-    numeric = all(_is_number(value) for value in values)
+    numeric = None not in values and has_numbers(values)
 
     def write(codes: NDArray[Any]) -> Label:
         if len(codes) == 1:
             return values[int(codes[0])]
         if numeric:
-            return f"[{values[codes[0]]}, {values[codes[-1]]}]"
+            found = sorted((str(values[code]) for code in codes), key=float)
+            return f"[{found[0]}, {found[-1]}]"
         if column.declared:
             for level, of in enumerate(column.hierarchy.levels):
                 if len(np.unique(of[codes])) == 1:
@@ -238,11 +252,3 @@ def _writer(column: EncodedColumn) -> Callable[[NDArray[Any]], Label]:
         return "{" + ", ".join(str(values[code]) for code in codes) + "}"
 
     return write
-
-
-def _is_number(value: Label) -> bool:
-    try:
-        float(value or "")
-    except ValueError:
-        return False
-    return True

@@ -59,7 +59,8 @@ class Findings:
         Of the release; None for a raw one.
     worlds : Neighboring
         How the world without a target differs from that with it: ``REPLACE_ONE`` where controls are people
-        who might have been in the target's place, ``ADD_REMOVE`` where the release was made again without.
+        who might have been in the target's place, ``ADD_REMOVE`` where the release was made again without:
+        that takes ``design="runs"`` for a bound.
     exchangeable : bool
         Whether targets and controls were drawn alike from one population, or are the same people in releases
         with and without them. Only then is a bound printed beside their rates.
@@ -75,6 +76,9 @@ class Findings:
         What must be said beside the numbers.
     extra_bounds : tuple of AttackBound
         Bounds that this attack has beside those of every attack.
+    no_bound : str
+        Why the rates have no bound, whatever the loss, for an attack whose controls are not what a target
+        would be without their record; empty for others.
 
     Raises
     ------
@@ -117,6 +121,7 @@ class Findings:
     numbers: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     extra_bounds: tuple[AttackBound, ...] = ()
+    no_bound: str = ""
     bounds: tuple[AttackBound, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +204,7 @@ class Findings:
         ax = axes(ax)
         draw(curve, ax, label or self.attack)
         loss = self._compared()
-        if self.kind == "presence" and loss is not None and self.bounds:
+        if curve.kind == "roc" and loss is not None and self._common_bounds():
             allowed = loss.curve("trade-off", points=33)
             ax.plot(allowed.x, 1 - allowed.lower, linestyle="--", label="the loss allows")
         ax.legend()
@@ -270,21 +275,30 @@ class Findings:
     def _given(self, name: str) -> str:
         return f" (prior {self.prior:g})" if name == "precision" and self.kind == "presence" else ""
 
+    @property
+    def _worlds_seen(self) -> bool:
+        """Whether controls show the world without a target: in one release they have taken a place in it."""
+        return self.design == "runs" or self.worlds is Neighboring.REPLACE_ONE
+
     def _compared(self) -> PrivacyLoss | None:
         return None if self.loss is None else compared_loss(self.loss, self.worlds)
 
     def _why_no_bound(self) -> str:
         if self.loss is None:
             return "the release states no privacy loss"
+        if self.no_bound:
+            return self.no_bound
         if self._compared() is None:
             return f"the loss is about {self.loss.neighboring}, the controls about {self.worlds}"
         if self.baseline is None or self.success is None:
             return "there are no controls, or the truth was not given"
+        if not self._worlds_seen:
+            return f"people who are not in one release do not show the world of {self.worlds}"
         return "targets and controls are not said to be drawn alike"
 
     def _common_bounds(self) -> tuple[AttackBound, ...]:
         loss, success, baseline, advantage = self._compared(), self.success, self.baseline, self.advantage
-        if loss is None or not self.exchangeable:
+        if loss is None or self.no_bound or not self.exchangeable or not self._worlds_seen:
             return ()
         if success is None or baseline is None or advantage is None:
             return ()

@@ -14,8 +14,10 @@ from sfumato import _check
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
+from sfumato.attacks.base.loss_bounds import AttackBound
 from sfumato.attacks.base.target_guesses import TargetGuesses
 from sfumato.attacks.census.blocks import reconstruct_blocks
+from sfumato.attacks.census.person_bounds import person_bounds
 from sfumato.attacks.census.person_types import Person, PersonTypes
 from sfumato.attacks.census.published_tables import PublishedTable
 from sfumato.attacks.census.table_reconstruction import ContradictoryTables
@@ -101,7 +103,9 @@ class CensusReconstruction(Attack):
             For each block, persons who are not in it, drawn like those who are: how many of them look
             reconstructed is the baseline.
         exchangeable : bool
-            Whether persons of the blocks and controls were drawn alike, by lot, and are equally many.
+            Whether persons of the blocks and controls were drawn alike, by lot. With as many controls as
+            persons in each block, it is bounded how many of the persons are found, and none of the rates of
+            guesses: see `person_bounds`.
         loss : PrivacyLoss, optional
             Of all tables together.
         confidence : float
@@ -147,12 +151,18 @@ class CensusReconstruction(Attack):
                 "pass tables of blocks with persons",
             )
         certain = sum(sure for _, _, sure in guesses)
+        targets = self._judged(guesses, truth)
+        other = None if controls is None else self._judged(guesses, controls)
+        bounds: tuple[AttackBound, ...] = ()
+        if exchangeable and other is not None and truth is not None:
+            sides = _by_block(truth, tuple), _by_block(controls, tuple)
+            bounds = person_bounds(targets, other, sides, loss, confidence)
         return Findings(
             attack="census reconstruction",
             kind="value",
             knowledge=self.knowledge,
-            targets=self._judged(guesses, truth),
-            controls=None if controls is None else self._judged(guesses, controls),
+            targets=targets,
+            controls=other,
             loss=loss,
             exchangeable=exchangeable,
             confidence=confidence,
@@ -166,6 +176,8 @@ class CensusReconstruction(Attack):
                 ),
             },
             notes=("a person is right if one of the block has all their values",),
+            extra_bounds=bounds,
+            no_bound="it takes as many controls, drawn alike, as there are persons in each block",
         )
 
     def _judged(self, guesses: list[tuple[str, Person, bool]], people: Any) -> TargetGuesses:

@@ -52,7 +52,8 @@ class CanaryExposure(Attack):
     extrapolates. A secret that was not in the training has an exposure of at least :math:`x` with probability
     at most :math:`2^{-x}`, as all ranks are equally likely: no controls are needed. With a loss, that of a
     canary in the training is bounded by the trade-off function at :math:`2^{-x}`, under add/remove of the
-    canary, in the mean over the noise.
+    canary, in the mean over the noise. Controls are scored by the model that has seen the canary: their rate
+    is compared under replacement, for which a loss under add/remove is doubled.
 
     References
     ----------
@@ -138,7 +139,6 @@ class CanaryExposure(Attack):
             targets=targets,
             controls=other,
             loss=loss,
-            worlds=Neighboring.ADD_REMOVE,
             exchangeable=exchangeable,
             confidence=confidence,
             numbers={
@@ -172,7 +172,7 @@ class CanaryExposure(Attack):
         if between is None:
             return ()
         allowed = success_bound(between, self.false_positive_rate)
-        seen = rate_interval(targets.claims, targets.people, (1 - confidence) / 2)
+        seen = rate_interval(targets.claims, targets.people, (1 - confidence) / 4)  # that of success
         bits = math.log2(1 / self.false_positive_rate)
         given = f"canaries drawn by lot, {Neighboring.ADD_REMOVE}; mean over the noise"
         name = f"share exposed by {bits:.2f} bits"

@@ -26,7 +26,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["SinglingOut"]
 
 _PREDICATE: Final = "each guess is a predicate that isolates one released row, and no person"
-_LUCK: Final = "a predicate that one in n people satisfies isolates one of n by luck with chance 1/e at most"
+_LUCK: Final = "a predicate that one in n people satisfies isolates one of n by luck with chance 1/e or more"
 
 
 @final
@@ -151,6 +151,7 @@ class SinglingOut(Attack):
             confidence=confidence,
             numbers=numbers,
             notes=(_PREDICATE, _LUCK),
+            no_bound="a privacy loss bounds no rate of predicates on one table",
         )
 
     def _width(self, seen: RecordMatrix) -> int:

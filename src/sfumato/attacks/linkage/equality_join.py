@@ -108,7 +108,7 @@ class EqualityLinkage(Attack):
         controls : frame, optional
             Persons who have no row, in the form of the auxiliary table.
         exchangeable : bool
-            Whether targets and controls were drawn alike, by lot.
+            Whether targets and controls were drawn alike; no bound on the rates follows here.
         loss : PrivacyLoss, optional
             Of the release.
         confidence : float

@@ -97,5 +97,6 @@ def link_findings(
         exchangeable=exchangeable,
         confidence=confidence,
         numbers=more,
+        no_bound="a control has no row, so that their rate is not that of a target without theirs",
         notes=("a link is right if its row is the target's own; a control has no row, so any link is wrong",),
     )

@@ -202,7 +202,7 @@ class ScoreboardLinkage(Attack):
         controls : sequence of KnownRatings, optional
             Of persons who are absent.
         exchangeable : bool
-            Whether targets and controls were drawn alike, by lot.
+            Whether targets and controls were drawn alike; no bound on the rates follows here.
         loss : PrivacyLoss, optional
             Of the release, such as that of a synthetic matrix.
         confidence : float

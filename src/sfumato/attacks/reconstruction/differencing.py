@@ -174,7 +174,7 @@ class Differencing(Attack):
         controls : array of 0 and 1, optional
             Bits of people who are in no group. Nothing isolates them: there are no claims about them.
         exchangeable : bool
-            Whether people and controls were drawn alike, by lot.
+            Whether people and controls were drawn alike; no bound on the rates follows here.
         loss : PrivacyLoss, optional
             Of all answers together, if the release brings none.
         confidence : float
@@ -214,5 +214,6 @@ class Differencing(Attack):
             exchangeable=exchangeable,
             confidence=confidence,
             numbers={"queries": count, "pairs": len(pairs), "people isolated": int((times > 0).sum())},
+            no_bound="a bound takes a prior of independent bits; people in no group are guessed otherwise",
             extra_bounds=bit_ceiling(targets, read.loss, self.prior, confidence),
         )

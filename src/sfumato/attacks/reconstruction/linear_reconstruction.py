@@ -256,7 +256,7 @@ class LinearReconstruction(Attack):
             Bits of people who are in no query. All that the attack can say of them is the majority of what it
             guessed.
         exchangeable : bool
-            Whether people and controls were drawn alike, by lot.
+            Whether people and controls were drawn alike; no bound on the rates follows here.
         loss : PrivacyLoss, optional
             Of all answers together, if the release brings none.
         confidence : float
@@ -295,6 +295,7 @@ class LinearReconstruction(Attack):
             confidence=confidence,
             numbers=numbers,
             notes=self._notes(),
+            no_bound="a bound takes a prior of independent bits; people in no query are guessed otherwise",
             extra_bounds=bit_ceiling(targets, read.loss, self.prior, confidence),
         )
 

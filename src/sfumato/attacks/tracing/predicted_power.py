@@ -12,8 +12,12 @@ and :math:`s^2` the variance of the noise on a frequency, the squares of :math:`
 
 - likelihood ratio: :math:`\sum_j \frac{v_j}{n^2} \big/ \big(\frac{v_j}{n} + s^2\big)`, which is
   :math:`d/n` without noise (Sankararaman and others 2009);
-- Homer: :math:`\big(\sum_j v_j/n\big)^2 \big/ \sum_j v_j (v_j/n + s^2)`;
+- Homer: :math:`\big(\sum_j 2v_j/n\big)^2 \big/ \sum_j (v_j/n + s^2)`;
 - inner product: :math:`\big(\sum_j v_j/n\big)^2 \big/ \sum_j v_j (v_j/n + s^2 + (p_j - 1/2)^2)`.
+
+All is for a threshold that is fixed before the release. One that is set on the scores of others in the same
+release does better for Homer's statistic where frequencies are far from a half, as the mean of its scores
+varies from release to release.
 
 *Exact.* The score of a random target is a sum of independent terms, one for each attribute, each with a
 finite distribution over (target's attribute, count, noise). Their values are rounded down to a grid and
@@ -54,6 +58,8 @@ _MOST: Final = 500
 _OUTSIDE: Final = 1e-10
 _TAIL: Final = 1e-12
 _ROUND_OFF: Final = 1e-9
+_FINEST: Final = 1e-8
+"""The least rate that is above all that the convolution leaves out."""
 
 
 class PredictedPower(NamedTuple):
@@ -126,8 +132,8 @@ def tracing_power(
     Returns
     -------
     PredictedPower
-        Exact for up to 500 attributes, and up to 20,000 attributes times members; beyond, the normal
-        approximation.
+        Exact for up to 500 attributes, and up to 20,000 attributes times members, and a false positive rate
+        of 1e-8 at least; beyond, the normal approximation.
 
     Raises
     ------
@@ -149,7 +155,7 @@ def tracing_power(
     values = frequencies_of(frequencies)
     members = _check.integer("members", members, minimum=2, remedy="pass how many people were summed")
     rate = _check.unit_interval("false_positive_rate", false_positive_rate)
-    if len(values) <= _MOST and len(values) * members <= _EXACT:
+    if len(values) <= _MOST and len(values) * members <= _EXACT and rate >= _FINEST:
         return _convolved(statistic, values, members, rate, noise)
     variance = 0.0 if noise is None else noise.variance / members**2
     power = float(ndtr(_effect(statistic, values, members, variance) - ndtri(1 - rate)))
@@ -163,8 +169,9 @@ def _effect(statistic: Statistic, p: Floats, members: int, noise: float) -> floa
     published = v / members + noise
     if statistic == "likelihood-ratio":
         return math.sqrt(float((v / members**2 / published).sum()))
-    if statistic == "inner-product":
-        published = published + (p - 0.5) ** 2
+    if statistic == "homer":
+        return float(2 * (v / members).sum() / math.sqrt(float(published.sum())))
+    published = published + (p - 0.5) ** 2
     return float((v / members).sum() / math.sqrt(float((v * published).sum())))
 
 

@@ -13,6 +13,7 @@ from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
 from sfumato.attacks.tracing.score_weights import known_others_weights
 from sfumato.mechanisms.base.additive import AdditiveMechanism
+from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
@@ -65,7 +66,8 @@ def worst_case_tracing(
     Raises
     ------
     ParameterError
-        If the mechanism does not count, or a parameter breaks its rule.
+        If the mechanism does not count, a parameter breaks its rule, or the target moves more counts than
+        the mechanism's own loss is about.
 
     Notes
     -----
@@ -88,13 +90,19 @@ def worst_case_tracing(
         remedy = "pass whole sensitivities, and no grid"
         _check.refuse_state("mechanism", "add noise to whole counts", "it rounds reals to a grid", remedy)
     record = np.asarray(target)
-    if record.ndim != 1 or not len(record) or not np.isin(record, (0, 1)).all():
-        _check.refuse_type("target", "be 0 or 1 for each attribute", record, "code each attribute as a bit")
+    if record.ndim != 1 or not np.isin(record, (0, 1)).all() or not record.any():
+        rule = "be 0 or 1 for each attribute, one of them 1"
+        _check.refuse_type("target", rule, record, "code each attribute as a bit")
     runs = _check.integer("runs", runs, minimum=8, remedy="half of those without the target set a threshold")
     row: NDArray[np.int64] = record.astype(np.int64)
+    if claim is None and not mechanism.covers(Shift.entries(int(row.sum()), 1)):
+        rule = "have no more attributes than the mechanism's loss lets a person have"
+        _check.refuse("target", rule, int(row.sum()), "raise l0 and the noise, or pass the claim to refute")
     noise = mechanism.distribution if assumed_noise is None else assumed_noise
     inside = _scores(mechanism.outputs(row, runs, rng), row, noise)
-    again: Any = rng + 1 if isinstance(rng, int) else rng  # a seed would draw the same noise twice
+    again: Any = (
+        int(rng) + 1 if isinstance(rng, int | np.integer) else rng
+    )  # a seed would draw the same noise twice
     outside = _scores(mechanism.outputs(np.zeros_like(row), runs, again), row, noise)
     found = accusations(
         inside,

@@ -60,10 +60,12 @@ class SecureAggregationClient:
     ParameterError
         If the number is out of range, or identities are missing or not needed.
 
-    Notes ----- The server sends, in order: ``roster``, ``delivery``, ``survivors`` and, in the active mode,
-    ``evidence``. The client answers each once and refuses what is malformed, out of order, or of another
-    round; a refused message changes nothing. It reveals for each neighbor either the share of its self-mask
-    or that of its key, in one answer to one list of survivors, and none if fewer than the minimum survive.
+    Notes
+    -----
+    The server sends, in order: ``roster``, ``delivery``, ``survivors`` and, in the active mode, ``evidence``.
+    The client answers each once and refuses what is malformed, out of order, or of another round; a refused
+    message changes nothing. It reveals for each neighbor either the share of its self-mask or that of its
+    key, in one answer to one list of survivors, and none if fewer than the minimum survive.
 
     Examples
     --------

@@ -82,11 +82,13 @@ def plan_neighbors(
     ParameterError
         If no degree does.
 
-    Notes ----- Guarantee: the failures are those of Definition 3.4 of Bell et al. (2020), in the semi-honest
-    setting: who drops out and who is corrupt does not depend on the graph. The number of corrupt (surviving)
-    neighbors of one client is hypergeometric; tails are exact rationals, the union bound is over all clients.
-    The graph is a circle in random order, each client joined to the ``degree / 2`` next on both sides: honest
-    survivors are connected unless ``degree / 2`` clients in a row are corrupt or dropped (their Lemma 3.7).
+    Notes
+    -----
+    Guarantee: the failures are those of Definition 3.4 of Bell et al. (2020), in the semi-honest setting: who
+    drops out and who is corrupt does not depend on the graph. The number of corrupt (surviving) neighbors of
+    one client is hypergeometric; tails are exact rationals, the union bound is over all clients. The graph is
+    a circle in random order, each client joined to the ``degree / 2`` next on both sides: honest survivors
+    are connected unless ``degree / 2`` clients in a row are corrupt or dropped (their Lemma 3.7).
 
     References
     ----------

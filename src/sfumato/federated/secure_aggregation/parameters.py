@@ -52,17 +52,18 @@ class SecureAggregation:
     ParameterError
         If the parameters do not fit together; no key exists by then.
 
-    Notes ----- Guarantee: computational, in the random oracle model: if X25519's Diffie-Hellman problem
-    (oracle form) is hard and AES-256, HKDF-SHA256 and ChaCha20-Poly1305 are what they should be, the joint
-    view of the server and colluding clients depends on the other clients' vectors through their sum over the
-    survivors only (Bonawitz et al. 2017, Theorems 6.3 and 6.5; Bell et al. 2020, Theorem 3.3). Without
-    ``active`` the server follows the protocol, fewer than ``threshold`` neighbors of each honest client
-    collude, and the honest survivors are connected in the graph, which `plan_neighbors` makes likely. With
-    it, the server may do anything and fewer than
-    ``min(threshold, 2 * (threshold + 1) - clients)`` clients collude, so that
-    no two lists of survivors are both signed by enough clients; what is learned is the sum over a list of at
-    least ``minimum_survivors``, colluders included. It is no differential privacy: the sum is exact. Clients
-    that the server invents are colluders; only ``active`` with an independent register of identities excludes
+    Notes
+    -----
+    Guarantee: computational, in the random oracle model: if X25519's Diffie-Hellman problem (oracle form) is
+    hard and AES-256, HKDF-SHA256 and ChaCha20-Poly1305 are what they should be, the joint view of the server
+    and colluding clients depends on the other clients' vectors through their sum over the survivors only
+    (Bonawitz et al. 2017, Theorems 6.3 and 6.5; Bell et al. 2020, Theorem 3.3). Without ``active`` the server
+    follows the protocol, fewer than ``threshold`` neighbors of each honest client collude, and the honest
+    survivors are connected in the graph, which `plan_neighbors` makes likely. With it, the server may do
+    anything and fewer than ``min(threshold, 2 * (threshold + 1) - clients)`` clients collude, so that no two
+    lists of survivors are both signed by enough clients; what is learned is the sum over a list of at least
+    ``minimum_survivors``, colluders included. It is no differential privacy: the sum is exact. Clients that
+    the server invents are colluders; only ``active`` with an independent register of identities excludes
     them. A client may send any vector within the modulus; nothing proves the bounds.
 
     References

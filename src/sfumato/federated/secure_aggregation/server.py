@@ -76,10 +76,12 @@ class SecureAggregationServer:
     ParameterError
         If identities are missing or not needed.
 
-    Notes ----- Give every message to `receive`; then call in order `rosters`, `deliveries`, `survivors`, in
-    the active mode `evidence`, and `aggregate`. Each ends a phase: who was not heard by then has dropped out.
-    A message that is malformed, late or sent twice is refused and changes nothing. Vectors are added as they
-    come; none is stored.
+    Notes
+    -----
+    Give every message to `receive`; then call in order `rosters`, `deliveries`, `survivors`, in the active
+    mode `evidence`, and `aggregate`. Each ends a phase: who was not heard by then has dropped out. A message
+    that is malformed, late or sent twice is refused and changes nothing. Vectors are added as they come; none
+    is stored.
 
     Examples
     --------

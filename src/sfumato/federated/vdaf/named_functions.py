@@ -48,6 +48,8 @@ def prio3_count(*, shares: int = 2, context: bytes = b"") -> Prio3:
 def prio3_sum(max_measurement: int, *, shares: int = 2, context: bytes = b"") -> Prio3:
     """Return Prio3Sum: the sum of integers from 0 to a bound.
 
+    Sums are modulo 2**64 - 2**32 + 1: the bound times the reports of all merged batches must stay below.
+
     Parameters
     ----------
     max_measurement : int
@@ -186,6 +188,8 @@ def prio3_sum_vec_with_multiproof(
     context: bytes = b"",
 ) -> Prio3:
     """Return the experimental Prio3SumVecWithMultiproof: a small field, and several proofs.
+
+    Sums are modulo the field's prime: the bound times the reports of all merged batches must stay below.
 
     Parameters
     ----------
