@@ -159,6 +159,20 @@ def test_what_is_no_constraint_is_refused(make: Any, part: str) -> None:
         DOMAIN.with_constraints(make())
 
 
+def test_bins_that_a_document_cannot_tell_apart_are_in_no_zero() -> None:
+    """Labels have ten digits: the document of such zeros would be about other cells, and two keys equal."""
+    began = 1_700_000_000_000
+    bins = Ordered(began, began + 400, bins=4)
+    domain = TableDomain(start=bins, end=bins, sex=["f", "m"])
+    assert len(set(bins.labels)) < bins.size
+    for constraint in (ColumnOrder("start", "end"), Implication({"start": f"< {began + 100}"}, {"sex": "f"})):
+        with pytest.raises(ParameterError, match="must have bins of different labels"):
+            domain.with_constraints(constraint)
+    with pytest.raises(ParameterError, match="must have bins of different labels"):
+        domain.with_structural_zeros({"start": [bins.labels[0]], "sex": ["f"]})
+    assert domain.with_structural_zeros({"sex": ["f"]}).structural_zeros == (((2, (0,)),),)
+
+
 def test_dates_are_not_compared_with_numbers() -> None:
     dated = TableDomain(a=Ordered(edges=[dt.date(2020, 1, 1), dt.date(2021, 1, 1)]), b=Ordered.integers(0, 3))
     with pytest.raises(ParameterError, match="order must be of two columns of numbers, or of dates"):
