@@ -130,8 +130,11 @@ def labelled_cells(what: str, attribute: Attribute, labels: Sequence[Any]) -> tu
 
 def zero_labels(attributes: Mapping[str, Attribute], zero: StructuralZero) -> dict[str, list[Any]]:
     """Return what `structural_zeros` reads as a combination."""
-    names = list(attributes)
-    return {names[place]: [attributes[names[place]].labels[cell] for cell in cells] for place, cells in zero}
+    names, found = list(attributes), {}
+    for place, cells in zero:
+        labels = attributes[names[place]].labels
+        found[names[place]] = [labels[cell] for cell in cells]
+    return found
 
 
 def impossible_rows(codes: Codes, sizes: Sequence[int], zeros: Sequence[StructuralZero]) -> NDArray[np.bool_]:
