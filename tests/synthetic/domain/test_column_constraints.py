@@ -137,6 +137,7 @@ def test_a_file_declares_constraints(tmp_path: Path) -> None:
             "an edge between two bins, but it is <= 15",
         ),
         (lambda: Implication({"age": "< x"}, {"marital": "never"}), "must be about a number or date"),
+        (lambda: Implication({"age": "< 15"}, {"hours": "<= nan"}), "must be about a number or date"),
         (lambda: Implication({"age": "15"}, {"marital": "never"}), "condition on 'age' must be labels"),
         (lambda: Implication({"hours": 9}, {"marital": "never"}), "condition on 'hours' must be labels"),
         (lambda: Implication({"hours": []}, {"marital": "never"}), "condition on 'hours' must have a label"),
