@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.session import equal_requests
 from sfumato.session.equal_requests import _TURNS, one_at_a_time
 from sfumato.synthetic import Hierarchy, Marginals, TableDomain
 from sfumato.synthetic.counting import engine_counts
@@ -87,3 +90,11 @@ def test_a_failure_opens_the_lock() -> None:
         with pytest.raises(ValueError, match="lost"), one_at_a_time("a"), one_at_a_time("a"):
             raise ValueError("lost")
     assert not _TURNS.locks
+
+
+def test_a_system_that_cannot_fork_has_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows the import of sessions failed: there is no such function of the system."""
+    monkeypatch.delattr(os, "register_at_fork", raising=False)
+    made = runpy.run_path(equal_requests.__file__)
+    with made["one_at_a_time"]("a"):
+        assert list(made["_TURNS"].locks) == ["a"]

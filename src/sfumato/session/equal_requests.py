@@ -34,8 +34,8 @@ class _Turns:
 
 
 _TURNS: Final = _Turns()
-# In a forked child no thread is left that would open a lock.
-os.register_at_fork(after_in_child=lambda: _Turns.__init__(_TURNS))
+if hasattr(os, "register_at_fork"):  # in a forked child no thread is left that would open a lock
+    os.register_at_fork(after_in_child=lambda: _Turns.__init__(_TURNS))
 
 
 @contextmanager

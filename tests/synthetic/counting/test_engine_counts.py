@@ -17,7 +17,7 @@ from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.nodes import Scan
-from sfumato.synthetic import Categorical, Ordered, TableDomain
+from sfumato.synthetic import Categorical, ColumnOrder, Ordered, TableDomain
 from sfumato.synthetic.counting.counting_job import counting_job
 from sfumato.synthetic.counting.engine_counts import EngineCounts, count_tables
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift
@@ -52,6 +52,20 @@ def test_an_engine_puts_each_value_into_the_cell_of_rows_in_memory() -> None:
             for together in (False, True):
                 found = counted_of(engine, domain, [(0,)], name, together=together).counts((0,)).tolist()
                 assert found == expected, name
+
+
+def test_an_engine_takes_hundreds_of_structural_zeros() -> None:
+    """Each was nested in the one before: from some 200 on no session took them."""
+    domain = TableDomain(start=Ordered.integers(0, 300), end=Ordered.integers(0, 300))
+    domain = domain.with_constraints(ColumnOrder("start", "end"))
+    assert len(domain.structural_zeros) == 300
+    rng = np.random.default_rng(1)
+    start = rng.integers(0, 298, 200)
+    table = pa.table({"start": start, "end": start + rng.integers(-1, 3, 200)})
+    expected = table_counts(domain, table).counts((0,))
+    assert 100 < expected.sum() < 200
+    assert (counted(table, domain, [(0, 1)]).counts((0,)) == expected).all()
+    assert TableDomain.from_json(domain.to_json()) == domain
 
 
 def test_unsigned_integers_are_distinguished_to_the_last_digit() -> None:

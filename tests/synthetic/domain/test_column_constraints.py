@@ -137,6 +137,7 @@ def test_a_file_declares_constraints(tmp_path: Path) -> None:
             "an edge between two bins, but it is <= 15",
         ),
         (lambda: Implication({"age": "< x"}, {"marital": "never"}), "must be about a number or date"),
+        (lambda: Implication({"age": "< 15"}, {"hours": "<= nan"}), "must be about a number or date"),
         (lambda: Implication({"age": "15"}, {"marital": "never"}), "condition on 'age' must be labels"),
         (lambda: Implication({"hours": 9}, {"marital": "never"}), "condition on 'hours' must be labels"),
         (lambda: Implication({"hours": []}, {"marital": "never"}), "condition on 'hours' must have a label"),
@@ -157,6 +158,20 @@ def test_a_file_declares_constraints(tmp_path: Path) -> None:
 def test_what_is_no_constraint_is_refused(make: Any, part: str) -> None:
     with pytest.raises(ParameterError, match=part):
         DOMAIN.with_constraints(make())
+
+
+def test_bins_that_a_document_cannot_tell_apart_are_in_no_zero() -> None:
+    """Labels have ten digits: the document of such zeros would be about other cells, and two keys equal."""
+    began = 1_700_000_000_000
+    bins = Ordered(began, began + 400, bins=4)
+    domain = TableDomain(start=bins, end=bins, sex=["f", "m"])
+    assert len(set(bins.labels)) < bins.size
+    for constraint in (ColumnOrder("start", "end"), Implication({"start": f"< {began + 100}"}, {"sex": "f"})):
+        with pytest.raises(ParameterError, match="must have bins of different labels"):
+            domain.with_constraints(constraint)
+    with pytest.raises(ParameterError, match="must have bins of different labels"):
+        domain.with_structural_zeros({"start": [bins.labels[0]], "sex": ["f"]})
+    assert domain.with_structural_zeros({"sex": ["f"]}).structural_zeros == (((2, (0,)),),)
 
 
 def test_dates_are_not_compared_with_numbers() -> None:

@@ -112,6 +112,23 @@ def test_rows_are_of_the_kind_that_was_fitted() -> None:
     assert made.set_params(random_state=np.random.RandomState(1)).fit(pa.table(COLUMNS)).simulated_
 
 
+def test_no_value_of_an_array_decides_whether_a_fit_is_refused() -> None:
+    """Objects took the type of their values, which an error then showed."""
+    domain, account = TableDomain(sex=["f", "m"], town=["x", "y"]), ledger()
+    made = TableSynthesizer(domain, epsilon=1.0, delta=1e-8, method="independent", ledger=account)
+    refused = set()
+    for odd in ("x", None, 7, b"x", "\ud800"):
+        with pytest.raises(ParameterError) as caught:
+            made.fit(np.array([["f", "x"], ["m", odd]], object))
+        refused.add(str(caught.value))
+    assert len(refused) == 1
+    assert "by its dtype, got a value of type ndarray" in refused.pop()
+    assert account.entries() == ()
+    texts = [np.array([["f", "x"], ["m", odd]]) for odd in ("y", "\ud800")]
+    assert [made.fit(each).model_.tables for each in texts] == [(("sex",), ("town",))] * 2
+    assert len(account.entries()) == 2
+
+
 def test_a_second_fit_without_a_ledger_warns() -> None:
     made = TableSynthesizer(DOMAIN, method="independent", workload=Marginals.every(1))
     with warnings.catch_warnings():

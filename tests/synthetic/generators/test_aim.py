@@ -82,3 +82,15 @@ def test_a_workload_that_does_not_fit_is_refused_before_anything_is_read() -> No
     many = TableDomain({f"c{i}": [0, 1] for i in range(17)})
     with pytest.raises(ParameterError, match="workload must have at most 16 columns in each table, but one"):
         AIM(domain=many, rho=1, workload=Marginals.every(17))
+
+
+def test_weights_of_any_size_are_regarded_by_what_they_are_to_each_other() -> None:
+    """Their sum was infinite, and the charge was lost with a ValueError."""
+    domain = TableDomain(a=[0, 1], b=[0, 1], c=[0, 1])
+    table = pa.table({"a": [0, 1], "b": [0, 1], "c": [1, 0]})
+    tables = [("a", "b", "c"), ("a", "b"), ("c",)]
+    documents = {
+        AIM(domain=domain, rho=1, workload=Marginals(tables, weights)).release(table, rng=1).to_json()
+        for weights in ([1.0, 0.25, 1.0], [1.6e308, 0.4e308, 1e-300], [4e-300, 1e-300, 1e308])
+    }
+    assert len(documents) == 1

@@ -152,6 +152,7 @@ def test_scores_are_exact_whatever_the_prediction_is() -> None:
     beyond = table.score(Candidate((0,), np.array([1e300, np.inf]), 1e300, 7))
     assert abs(beyond) < 1 << 61
     assert table.score(Candidate((0,), np.array([-5.0, -1.0]), 0.0)) == 6 * 256
+    assert table.score(Candidate((0,), np.array([np.nan, 1.0]), 0.0)) == 5 * 256
 
 
 def test_a_choice_of_any_cost_is_drawn_and_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:

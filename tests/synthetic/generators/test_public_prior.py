@@ -134,6 +134,18 @@ def test_a_released_model_is_a_prior_and_documents_have_it() -> None:
             SyntheticModel.from_json(json.dumps({**document, "prior": wrong}))
 
 
+def test_no_weight_of_a_prior_makes_a_model_of_no_numbers() -> None:
+    """Sums of log-weights were infinite: the model was NaN, after the charge."""
+    domain = TableDomain(a=["x", "y"], b=["p", "q"])
+    large = 2.0**500
+    weights = {(0,): np.array([large, -large]), (0, 1): np.array([[large, 1], [-large] * 2])}
+    prior = PublicPrior(domain, weights)
+    table = pa.table({"a": ["x", "y"] * 50, "b": ["p", "q"] * 50})
+    for generator in GENERATORS.values():
+        model = generator(domain=domain, rho=1, prior=prior).release(table, rng=1)
+        assert np.isfinite(model.marginal("a", "b")).all()
+
+
 def test_what_is_no_prior_of_the_domain_is_refused() -> None:
     prior, other = (
         PublicPrior.from_table(DOMAIN, people(50, 1)),
@@ -149,6 +161,7 @@ def test_what_is_no_prior_of_the_domain_is_refused() -> None:
     with pytest.raises(ParameterError, match="max_cells must"):
         PublicPrior.from_table(DOMAIN, people(3, 1), max_cells=0)
     odd: tuple[Any, ...] = ({(0,): np.zeros(3)}, {(0,): np.full(16, np.inf)}, {(1, 0): np.zeros((3, 16))})
+    odd = (*odd, {(0,): np.full(16, 1e308)}, {(0,): np.full(16, np.nan)})
     for weights in odd:
         with pytest.raises(ParameterError, match="log_weights must be finite, for all cells of columns"):
             PublicPrior(DOMAIN, weights)

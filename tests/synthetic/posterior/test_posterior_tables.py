@@ -130,3 +130,18 @@ def test_chains_that_disagree_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "_LONGEST", 1)
     with pytest.raises(ParameterError, match="columns must be of columns whose posterior can be drawn"):
         released(MST).posterior("sex", draws=2, rng=1)
+
+
+def test_a_release_of_no_rows_has_no_posterior_and_says_so() -> None:
+    """Noise says that there are less than none: their logarithm was none, and a matrix singular."""
+    domain = TableDomain(a=["x", "y"], b=["p", "q"])
+    table = pa.table({name: pa.array([], pa.string()) for name in domain})
+    mechanism = FixedMarginals.calibrated(domain, epsilon=1.0, delta=1e-6)
+    totals = []
+    for seed in (0, 2):
+        model = mechanism.release(table, rng=seed)
+        assert model.value.measured is not None
+        totals.append(model.value.measured.total)
+        with pytest.raises(ParameterError, match="columns must be of columns whose posterior can be drawn"):
+            model.posterior(draws=20, rng=1)
+    assert max(totals) < -3

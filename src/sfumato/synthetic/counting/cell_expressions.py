@@ -203,19 +203,21 @@ def cell_among(name: str, cells: Sequence[int]) -> exp.Expression:
             runs[-1][1] = cell
         else:
             runs.append([cell, cell])
-    tests = [_between(column(name, INTEGER).tree, low, high) for low, high in runs]
-    made = tests[0]
-    for test in tests[1:]:
-        made = exp.Or(this=exp.Paren(this=made), expression=exp.Paren(this=test))
-    return made
+    return _joined([_between(column(name, INTEGER).tree, low, high) for low, high in runs], exp.Or)
 
 
 def both(tests: Sequence[exp.Expression]) -> exp.Expression:
     """Return the condition that all of some hold, at least one."""
-    made = tests[0]
-    for test in tests[1:]:
-        made = exp.And(this=exp.Paren(this=made), expression=exp.Paren(this=test))
-    return made
+    return _joined(tests, exp.And)
+
+
+def _joined(tests: Sequence[exp.Expression], kind: type[exp.And | exp.Or]) -> exp.Expression:
+    """Return tests joined in halves: what is nested for each of thousands is too deep for all who read it."""
+    if len(tests) == 1:
+        return tests[0]
+    half = (len(tests) + 1) // 2
+    one, two = (exp.Paren(this=_joined(each, kind)) for each in (tests[:half], tests[half:]))
+    return kind(this=one, expression=two)
 
 
 def is_null(term: TypedTree) -> exp.Expression:

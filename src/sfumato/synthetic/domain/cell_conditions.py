@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from typing import Any, Final
 
@@ -95,6 +96,8 @@ def _bound(name: str, attribute: Attribute, text: str) -> float:
     try:
         if isinstance(attribute, Ordered) and attribute.dated:
             return edge_number(dt.date.fromisoformat(text))
-        return float(text)
+        if not math.isnan(number := float(text)):  # no value compares with NaN
+            return number
     except ValueError:
-        return _check.refuse(f"condition on {name!r}", "be about a number or date", text, _REMEDY)
+        pass
+    return _check.refuse(f"condition on {name!r}", "be about a number or date", text, _REMEDY)

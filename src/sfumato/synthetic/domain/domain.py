@@ -22,6 +22,7 @@ from sfumato.synthetic.domain.schema_columns import schema_attributes
 from sfumato.synthetic.domain.structural_zeros import (
     StructuralZero,
     impossible_rows,
+    require_labels,
     structural_zeros,
     zero_labels,
 )
@@ -167,6 +168,7 @@ class TableDomain(Mapping[str, Attribute]):
         return self._with([zero for each in constraints for zero in each.zeros(self)])
 
     def _with(self, zeros: Sequence[StructuralZero]) -> TableDomain:
+        require_labels(self, zeros)
         made = TableDomain(self._attributes)
         made._zeros = consistent_zeros(self.sizes, (*self._zeros, *zeros))
         return made

@@ -17,6 +17,7 @@ __all__ = [
     "labelled_cells",
     "possible_cells",
     "require_few",
+    "require_labels",
     "structural_zeros",
     "zero_labels",
 ]
@@ -78,6 +79,28 @@ def require_few(count: int) -> None:
         _check.refuse("zeros", f"be at most {_MOST}", count, "join those that differ in one column")
 
 
+def require_labels(attributes: Mapping[str, Attribute], zeros: Sequence[StructuralZero]) -> None:
+    """Refuse combinations of columns with two cells of one label, which no document tells apart.
+
+    Parameters
+    ----------
+    attributes : mapping of str to Categorical or Ordered
+    zeros : sequence of StructuralZero
+    """
+    names = list(attributes)
+    for name in sorted({names[place] for zero in zeros for place, _ in zero}):
+        _known(f"column {name!r}", attributes[name])
+
+
+def _known(what: str, attribute: Attribute) -> dict[tuple[bool, Any], int]:
+    """Return the cells by label, which must differ; a truth value is no number, though True equals 1."""
+    known = {(isinstance(label, bool), label): cell for cell, label in enumerate(attribute.labels)}
+    if len(known) < attribute.size:
+        rule, found = "have bins of different labels where zeros are about it", "two have the same"
+        _check.refuse_state(what, rule, found, "take wider bins, or count from a later beginning")
+    return known
+
+
 def labelled_cells(what: str, attribute: Attribute, labels: Sequence[Any]) -> tuple[int, ...]:
     """Return the cells of some labels, rising.
 
@@ -95,10 +118,9 @@ def labelled_cells(what: str, attribute: Attribute, labels: Sequence[Any]) -> tu
     Raises
     ------
     ParameterError
-        If there is no such label.
+        If there is no such label, or two cells have the same.
     """
-    # A truth value is no number, though True equals 1 in Python.
-    known = {(isinstance(label, bool), label): cell for cell, label in enumerate(attribute.labels)}
+    known = _known(what, attribute)
     for label in labels:
         single = isinstance(label, Hashable) and not isinstance(label, tuple)
         if not single or (isinstance(label, bool), label) not in known:
@@ -108,8 +130,11 @@ def labelled_cells(what: str, attribute: Attribute, labels: Sequence[Any]) -> tu
 
 def zero_labels(attributes: Mapping[str, Attribute], zero: StructuralZero) -> dict[str, list[Any]]:
     """Return what `structural_zeros` reads as a combination."""
-    names = list(attributes)
-    return {names[place]: [attributes[names[place]].labels[cell] for cell in cells] for place, cells in zero}
+    names, found = list(attributes), {}
+    for place, cells in zero:
+        labels = attributes[names[place]].labels
+        found[names[place]] = [labels[cell] for cell in cells]
+    return found
 
 
 def impossible_rows(codes: Codes, sizes: Sequence[int], zeros: Sequence[StructuralZero]) -> NDArray[np.bool_]:

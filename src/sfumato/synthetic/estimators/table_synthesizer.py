@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
@@ -25,6 +26,7 @@ from sfumato.synthetic.marginals.workload import Marginals
 __all__ = ["TableSynthesizer"]
 
 _FRAMES: Final = ("pandas", "polars")
+_KINDS: Final = "biufUM"
 
 
 @dataclass(eq=False, repr=False)
@@ -96,8 +98,8 @@ class TableSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         Parameters
         ----------
         X : frame, or array of shape (rows, columns)
-            Of pandas, Polars, Arrow or another library, with the domain's columns; an array has them in its
-            order. Private.
+            Of pandas, Polars, Arrow or another library, with the domain's columns; an array, not of objects,
+            has them in its order. Private.
         y : object
             Is not used: a target is a column of the domain like others.
 
@@ -215,7 +217,10 @@ def _checked(domain: TableDomain, X: Any) -> pa.Table:
         if X.ndim != 2 or X.shape[1] != len(domain):
             remedy = "pass a frame, or the columns in the domain's order"
             _check.refuse_type("X", f"be of {len(domain)} columns, as the domain is", X, remedy)
-        X = pa.table(dict(zip(domain, map(pa.array, X.T), strict=True)))
+        if X.dtype.kind not in _KINDS:
+            rule, remedy = "be of numbers, truth values, texts or dates, by its dtype", "pass a frame"
+            _check.refuse_type("X", rule, X, remedy)  # what objects are in Arrow, one odd value decides
+        X = pa.table(dict(zip(domain, map(_column, X.T), strict=True)))
     table = as_arrow("X", X)
     for name, attribute in domain.items():
         if table.schema.names.count(name) != 1:
@@ -224,6 +229,14 @@ def _checked(domain: TableDomain, X: Any) -> pa.Table:
             _check.refuse_state("X", "have each declared column once", found, remedy)
         attribute.require(name, table.schema.field(name).type)
     return table
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """Return a column of an array; half of a surrogate pair, which is no text, is replaced."""
+    try:
+        return pa.array(values)
+    except UnicodeError:
+        return pa.array([text.encode(errors="replace").decode() for text in values.tolist()], pa.string())
 
 
 def _library(X: Any) -> str:

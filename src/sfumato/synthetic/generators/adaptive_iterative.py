@@ -138,11 +138,13 @@ class AIM(Generator):
         """Return tables of the workload and of fewer columns of them, with whole weights."""
         if len(self.domain) == 1:
             return {}
-        totals = dict[Clique, float]()
-        for place, clique in enumerate(self.workload.cliques(self.domain)):
+        totals, cliques = dict[Clique, float](), self.workload.cliques(self.domain)
+        several = (self.workload.weight(place) for place, clique in enumerate(cliques) if len(clique) > 1)
+        most = max(several, default=1.0)  # of sums that may be beyond floats
+        for place, clique in enumerate(cliques):
             for part in subsets([clique]):
                 if len(part) > 1:
-                    weight = self.workload.weight(place)
+                    weight = self.workload.weight(place) / most
                     if self.workload.ordered:
                         weight *= self.workload.error_factor(self.domain, clique, part)
                     totals[part] = totals.get(part, 0.0) + weight

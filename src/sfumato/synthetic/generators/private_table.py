@@ -175,7 +175,8 @@ class PrivateTable:
             return 0
         counts = self._counted(candidate.clique)
         most = min(LARGEST_COUNT, _LARGEST // (_STEPS * candidate.weight * counts.size))
-        predicted = np.rint(np.clip(candidate.expected, 0, most) * _STEPS).astype(np.int64)
+        expected = np.nan_to_num(np.clip(candidate.expected, 0, most))  # NaN is no number to be cast
+        predicted = np.rint(expected * _STEPS).astype(np.int64)
         distance = int(np.abs(np.minimum(counts, most) * _STEPS - predicted).sum())
         return candidate.weight * (distance - round(min(candidate.penalty, float(most)) * _STEPS))
 

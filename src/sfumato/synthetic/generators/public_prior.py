@@ -31,6 +31,7 @@ _AT_ONCE: Final = 3
 _ADDED: Final = 0.5  # to each count of the public table: what is not there is rare, not impossible
 _MOST_ADDED: Final = 0.01
 _PAIR: Final = 1 << 22
+_LARGEST: Final = 2.0**500  # sums of log-weights stay finite
 _MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
 
 
@@ -43,7 +44,7 @@ class PublicPrior:
     ----------
     domain : TableDomain
     log_weights : mapping of tuple of int to array
-        By numbers of columns, rising; finite, over the cells of the domain.
+        By numbers of columns, rising; within 2**500, over the cells of the domain.
 
     Raises
     ------
@@ -80,8 +81,9 @@ class PublicPrior:
         sizes = self.domain.sizes
         for scope, weights in self.log_weights.items():
             known = list(scope) == sorted(set(scope)) and set(scope) <= set(range(len(sizes)))
-            if not known or weights.shape != tuple(sizes[i] for i in scope) or not np.isfinite(weights).all():
-                rule = "be finite, for all cells of columns of the domain"
+            fits = known and weights.shape == tuple(sizes[i] for i in scope)
+            if not fits or not (np.abs(weights) <= _LARGEST).all():
+                rule = "be finite, for all cells of columns of the domain, and within 2**500"
                 _check.refuse_state("log_weights", rule, "some are not", "use from_table")
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, NoReturn, Protocol, final
 
 import numpy as np
 import pyarrow as pa
@@ -208,7 +208,10 @@ def posterior_tables(
         rule = f"have at most {_MEASURED} measured cells"
         _check.refuse_state("columns", rule, f"they have {cells}", "name fewer of them")
     likelihood = TableLikelihood(sizes, tables, prior_scale=scale)
-    parameters, found = _drawn(likelihood, measured.total, draws, rng)
+    try:
+        parameters, found = _drawn(likelihood, max(1.0, measured.total), draws, rng)
+    except np.linalg.LinAlgError:  # where hardly any row is left of the noise
+        _refuse_slow()
     return PosteriorTables(
         domain=domain,
         groups=groups,
@@ -255,8 +258,12 @@ def _drawn(
         if found.r_hat <= _R_HAT and found.effective_draws >= draws:
             break
         if points.shape[1] >= _LONGEST * first:
-            rule, state = "be of columns whose posterior can be drawn", "its chains disagree, or are too slow"
-            _check.refuse_state("columns", rule, state, "name fewer, or take a smaller prior_scale")
+            _refuse_slow()
         points = np.concatenate([points, chains.draw(points.shape[1])], axis=1)
     mixed = parameters.transpose(1, 0, 2).reshape(-1, parameters.shape[2])
     return mixed[np.linspace(0, len(mixed) - 1, draws).round().astype(int)], found
+
+
+def _refuse_slow() -> NoReturn:
+    rule, state = "be of columns whose posterior can be drawn", "its chains disagree, or are too slow"
+    _check.refuse_state("columns", rule, state, "name fewer, or take a smaller prior_scale")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -106,6 +107,22 @@ def test_a_failed_job_is_an_error_or_made_up_for() -> None:
     for wrong in (5, SimpleNamespace(sql=1)):
         with pytest.raises(ParameterError, match="spark must be a Spark session"):
             mechanism.release(rows, spark=wrong)
+
+
+def test_what_cannot_be_read_of_a_job_is_made_up_for_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executors of another version, or a row that is not there: noise was drawn under a charge."""
+    mechanism, rows = made()
+    here = mechanism.release(rows, rng=5).to_json()
+    spoiled: list[Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = [
+        lambda came: came[1:],
+        lambda came: [{**row, "fitted": b"cno_such_module\nFitted\n."} for row in came],
+    ]
+    for spoil in spoiled:
+        monkeypatch.setattr(Frame, "collect", lambda self, spoil=spoil: spoil(self.table.to_pylist()))
+        found = mechanism.release(rows, rng=5, spark=SparkFamilies(Executors(), otherwise_here=True))
+        assert found.to_json() == here
+        with pytest.raises(EngineError, match="Spark must fit the families of a level, got a failed job"):
+            mechanism.release(rows, rng=5, spark=Executors())
 
 
 @pytest.mark.spark

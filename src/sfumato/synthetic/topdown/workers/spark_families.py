@@ -122,6 +122,8 @@ class SparkFamilies:
         try:
             sent = self.session.createDataFrame(rows).repartition(len(parts))
             came = sent.mapInArrow(_fit_rows, _SCHEMA).collect()
+            fits = {int(row["number"]): _read(row["fitted"]) for row in came}
+            found = [fits[number] for number in range(len(parts))]
         except Exception as fault:
             if self.otherwise_here:
                 return [fit_batch(_read(part)) for part in parts]
@@ -129,8 +131,7 @@ class SparkFamilies:
                 f"Spark must fit the families of a level, got a failed job ({type(fault).__name__}); see "
                 "that executors have sfumato and memory, or leave spark= out"
             ) from fault
-        ordered = sorted(came, key=lambda row: row["number"])
-        return [_read(row["fitted"]) for row in ordered]
+        return found
 
 
 def _fit_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
