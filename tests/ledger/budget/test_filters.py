@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,13 +54,21 @@ def test_sums_that_are_floats_stay_exact() -> None:
     assert total.amount == 2.0
 
 
+def gaussian_delta(noise: float, epsilon: Fraction) -> mpmath.mpf:
+    """Return the least delta at an epsilon (Balle and Wang 2018), to the digits that mpmath works in."""
+    at, rate = mpmath.mpf(epsilon.numerator) / epsilon.denominator, 1 / mpmath.mpf(noise)
+    return mpmath.ncdf(rate / 2 - at / rate) - mpmath.exp(at) * mpmath.ncdf(-rate / 2 - at / rate)
+
+
 @given(st.floats(0.1, 50.0), st.floats(1e-12, 1e-3))
 def test_each_filter_charges_its_own_view(noise: float, delta: float) -> None:
     loss = Gaussian(noise)
     basic, mass = BasicFilter(1.0, 1.0).price(loss, delta)
     read_at, shown = at_most_decimal(delta), loss.epsilon(delta)
-    assert Fraction(shown) <= decimal_of(basic)
-    assert basic <= shown * (1 + 1e-12)  # each search ends its own last bits above the truth
+    with mpmath.workdps(60):
+        least = decimal_of(delta)
+        assert gaussian_delta(noise, decimal_of(basic)) * least.denominator <= least.numerator
+    assert basic == pytest.approx(shown, rel=1e-12)  # each search ends its own last bits above the truth
     assert loss.delta(shown) <= read_at * (1 + 1e-9)
     assert (mass, Fraction(read_at) <= decimal_of(delta)) == (delta, True)
     rho, charged = Fraction(loss.zcdp().rho), ZCDPFilter(1.0, 1.0).price(loss, delta).amount
