@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def link_findings(
     more = dict(numbers)
     other = None
     if controls is not None:
-        other = controls.guesses(np.full(len(controls.rows), -1))
+        other = replace(controls.guesses(None), correct=np.zeros(len(controls.rows), dtype=np.bool_))
         more["controls who are linked"] = float(controls.claimed.mean())
     return Findings(
         attack=name,
