@@ -12,6 +12,7 @@ import pytest
 from sfumato import attacks
 from sfumato.errors import ParameterError
 from sfumato.privacy import Neighboring, PureDP
+from sfumato.synthetic import IndependentMarginals, TableDomain
 from tests.cases import cases
 
 
@@ -48,6 +49,25 @@ def test_singling_out_succeeds_on_a_copy_only() -> None:
     univariate = attacks.SinglingOut(predicates=100, columns_per_predicate=1).run(real, truth=real)
     assert univariate.controls is None
     assert univariate.targets.hits == univariate.targets.people
+
+
+def test_predicates_state_no_more_conditions_than_there_are_columns() -> None:
+    real = pa.table({"age": [30, 40, 50, 60], "city": ["Lyon", "Bonn", "Rome", "Bonn"]})
+    found = [
+        attacks.SinglingOut(predicates=20, columns_per_predicate=width).run(real, truth=real)
+        for width in (2, 9)
+    ]
+    assert found[0].targets.scores.tolist() == found[1].targets.scores.tolist()
+
+
+def test_a_released_model_is_attacked_by_its_rows_and_brings_its_loss() -> None:
+    real = people(200, REAL).select(["town", "ill"])
+    domain = TableDomain(town=[f"t{n}" for n in range(30)], ill=[0, 1])
+    model = IndependentMarginals.calibrated(domain, epsilon=1.0, delta=1e-6).release(real, rng=1)
+    attack = attacks.AttributeInference(targets=real.select(["town"]), secret="ill")
+    found = attack.run(model, truth=real["ill"])
+    assert found.loss == model.loss
+    assert set(found.targets.guesses.tolist()) <= {0, 1}
 
 
 def test_linkability_is_whole_on_a_copy_and_chance_where_halves_are_shuffled() -> None:
@@ -124,6 +144,15 @@ def test_secret_numbers_are_medians_within_a_tolerance() -> None:
     assert found.targets.guesses[:2].tolist() == [200.0, 200.0]
     assert found.targets.correct is not None
     assert found.targets.correct[:2].tolist() == [True, False]
+    low = attacks.AttributeInference(targets=targets[:1], secret="pay", neighbors=2)
+    both = pa.table({"town": ["a", "a"], "pay": [300.0, 100.0]})
+    assert low.run(both).targets.guesses.tolist() == [100.0]  # the lower one of two in the middle
+    absent = pa.table({"town": ["a", "a", "a"], "pay": [None, 7.0, None]})
+    unknown = attacks.AttributeInference(targets=targets[:1], secret="pay", neighbors=3).run(
+        absent, truth=pa.array([None], pa.float64())
+    )
+    assert unknown.targets.hits == 1
+    assert unknown.targets.scores.tolist() == pytest.approx([2 / 3])
     votes = pa.table({"town": ["a"] * 3, "pay": ["low", "high", "high"]})
     voted = attacks.AttributeInference(targets=targets[:1], secret="pay", neighbors=3).run(votes)
     assert voted.targets.guesses.tolist() == ["high"]

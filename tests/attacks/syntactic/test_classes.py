@@ -100,9 +100,19 @@ def test_two_releases_leave_one_value() -> None:
     assert found.targets.claimed.tolist() == [True, False]
     assert found.targets.guesses[0] == "heart"
     assert found.targets.hits == 1
+    assert found.targets.scores.tolist() == [1.0, 0.0]
     for releases, message in ((table(), "two or more"), ([table()] * 3, "for each of 3")):
         with pytest.raises(ParameterError, match=message):
             attack.run(releases)
+
+
+def test_several_releases_count_by_the_product_of_their_shares() -> None:
+    releases = [pa.table({"age": [30] * len(ill), "ill": list(ill)}) for ill in ("aabc", "abbbb")]
+    attack = attacks.IntersectionAttack(targets=pa.table({"age": [30]}), sensitive="ill")
+    found = attack.run(releases)
+    assert found.targets.guesses.tolist() == ["b"]
+    assert found.targets.scores.tolist() == pytest.approx([2 / 3])  # a: 1/2 x 1/5, b: 1/4 x 4/5
+    assert found.targets.claimed.tolist() == [False]
 
 
 @cases("few", [256, 0])

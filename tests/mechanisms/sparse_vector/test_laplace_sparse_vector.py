@@ -15,6 +15,7 @@ import pytest
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import Grid, SparseVector
+from sfumato.privacy.leaves import sparse_vector as leaf
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
@@ -222,3 +223,14 @@ def test_a_threshold_of_any_kind_of_number() -> None:
             sensitivity=1, threshold_scale=2**-9, query_scale=2**-9, threshold=threshold, positives=9
         )
         assert mechanism.release(np.array([2, 3])).value.tolist() == [False, True]
+
+
+def test_scales_in_the_loss_are_rounded_down() -> None:
+    for sensitivity, threshold_scale, query_scale in itertools.product(range(3, 40), (1, 10), (1, 10)):
+        mechanism = SparseVector(
+            sensitivity=sensitivity, threshold_scale=threshold_scale, query_scale=query_scale
+        )
+        loss = mechanism.privacy_loss
+        assert isinstance(loss, leaf.SparseVector)
+        for priced, drawn in ((loss.threshold_noise, threshold_scale), (loss.query_noise, query_scale)):
+            assert 0 <= 1 - Fraction(priced) * sensitivity / drawn < 2**-52

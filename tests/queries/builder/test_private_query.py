@@ -90,6 +90,10 @@ def meaning(text: str) -> str:
             ),
         ),
         (
+            table().agg(sf.count_distinct("state", per_unit=3)),
+            ("APPROX_COUNT_DISTINCT(state, max_contributions_per_group => 3) AS distinct_state FROM data"),
+        ),
+        (
             table().with_columns(old="age > 65", age="age + 1").group_by("old").agg(sf.count("age")),
             (
                 "old, COUNT(age) AS count_age FROM (SELECT person, income, state, born, `odd name`, "

@@ -57,6 +57,7 @@ SAME = [
         "(NUMERIC '18', NUMERIC '0.25')",
     ),
     (OPTIONS + "COUNT(*) AS n FROM data WHERE age IN (@x, 3)", {"x": 2}, "@x", "2"),
+    (OPTIONS + "COUNT(*) AS n FROM data WHERE age + @x IN (2, 3)", {"x": 2}, "@x", "2"),
     (
         OPTIONS + "COUNT(*) AS n FROM data WHERE age IN UNNEST(@x)",
         {"x": np.array([2, 3])},

@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
 
-__all__ = ["TargetGuesses", "rate_interval"]
+__all__ = ["TargetGuesses", "inference_risk", "rate_interval"]
 
 
 @final
@@ -84,6 +84,24 @@ def _flags(name: str, values: Any, people: int) -> NDArray[np.bool_]:
     if flags.dtype != np.bool_ or flags.shape != (people,):
         _check.refuse_type(name, "be one bool for each score", flags, "pass a bool array in the same order")
     return flags
+
+
+def inference_risk(targets: TargetGuesses, controls: TargetGuesses | None) -> float | None:
+    """Return how much of what controls do not give away targets do, as Giomi and others (2023) measure it.
+
+    Parameters
+    ----------
+    targets, controls : TargetGuesses
+
+    Returns
+    -------
+    float or None
+        ``(success - baseline) / (1 - baseline)``; 0 where the baseline is 1, None where one is not known.
+    """
+    if controls is None or targets.hits is None or controls.hits is None:
+        return None
+    success, baseline = targets.hits / targets.people, controls.hits / controls.people
+    return (success - baseline) / (1 - baseline) if baseline < 1 else 0.0
 
 
 def rate_interval(hits: int, trials: int, risk: float) -> Interval:

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
-from sfumato.attacks.base.target_guesses import TargetGuesses
+from sfumato.attacks.base.target_guesses import TargetGuesses, inference_risk
 from sfumato.attacks.inference.record_matrix import (
     RecordMatrix,
     columns_of,
@@ -139,7 +139,8 @@ class AttributeInference(Attack):
         against = None
         if others is not None:
             against = self._guessed(rows, others, known, others.column(self.secret))
-            numbers = _risk(targets, against)
+            risk = inference_risk(targets, against)
+            numbers = {} if risk is None else {"inference risk": risk}
         return Findings(
             attack="attribute inference",
             kind="value",
@@ -190,13 +191,6 @@ def _vote(values: RecordMatrix, nearest: NDArray[np.int64]) -> tuple[NDArray[np.
 def _right(guessed: NDArray[np.float64], true: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
     both = np.isnan(guessed) & np.isnan(true)
     return np.asarray((np.abs(guessed - true) <= tolerance * np.abs(true)) | both, dtype=np.bool_)
-
-
-def _risk(targets: TargetGuesses, controls: TargetGuesses) -> dict[str, float]:
-    if targets.hits is None or controls.hits is None:
-        return {}
-    success, baseline = targets.hits / targets.people, controls.hits / controls.people
-    return {"inference risk": (success - baseline) / (1 - baseline) if baseline < 1 else 0.0}
 
 
 def _as_column(name: str, values: Any, kind: pa.DataType, rows: int) -> pa.ChunkedArray | None:

@@ -11,7 +11,7 @@ from sfumato import _check
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
-from sfumato.attacks.base.target_guesses import TargetGuesses
+from sfumato.attacks.base.target_guesses import TargetGuesses, inference_risk
 from sfumato.attacks.inference.predicates import (
     Predicates,
     matches,
@@ -140,7 +140,8 @@ class SinglingOut(Attack):
             numbers["random predicates that isolate a person"] = float(
                 (matches(by_lot, counted["truth"]) == 1).mean()
             )
-            numbers |= _risk(sides["truth"], sides.get("controls"))
+            risk = inference_risk(sides["truth"], sides.get("controls"))
+            numbers |= {} if risk is None else {"singling-out risk": risk}
         return Findings(
             attack="singling out",
             kind="value",
@@ -186,10 +187,3 @@ def _isolated(found: Predicates, scores: Any, people: RecordMatrix) -> TargetGue
 def _unknown(found: Predicates, scores: Any) -> TargetGuesses:
     every = np.ones(len(found.columns), dtype=np.bool_)
     return TargetGuesses(guesses=np.arange(len(every)), scores=scores, claimed=every)
-
-
-def _risk(targets: TargetGuesses, controls: TargetGuesses | None) -> dict[str, float]:
-    if controls is None or targets.hits is None or controls.hits is None:
-        return {}
-    success, baseline = targets.hits / targets.people, controls.hits / controls.people
-    return {"singling-out risk": (success - baseline) / (1 - baseline) if baseline < 1 else 0.0}

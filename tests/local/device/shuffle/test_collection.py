@@ -75,6 +75,7 @@ def test_a_nonce_is_of_one_client_and_one_collection() -> None:
     "changes",
     [
         {"name": "week 8"},
+        {"name": "x" * 200},
         {"batch_size": 11},
         {"colluders": 1},
         {"randomizer": device.RandomizedResponseRandomizer(epsilon=2.5, domain=DOMAIN)},
