@@ -1,0 +1,20 @@
+"""Pages of text: as wide as the terminal, and never wider than lines are read easily."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sfumato.cli.output.page import Page
+
+
+def test_lines_end_at_80_columns_or_where_the_terminal_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for columns, widest in ((200, 80), (40, 40)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        Page().say("word " * 60)
+        lengths = [len(line) for line in capsys.readouterr().out.splitlines()]
+        assert widest - 5 < max(lengths) <= widest
