@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.crypto.fields.ntt_field import FIELD64, Elements
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD64
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.circuits.gadget import PolyEval
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.crypto.fields import _kernel
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements, PrimeField
 
 __all__ = ["SEED_SIZE", "XofTurboShake128", "turboshake128"]
 
@@ -103,12 +103,12 @@ class XofTurboShake128:
             _kernel.turboshake(0, _XOF_DOMAIN, self._rows, self._messages, out)
         return out
 
-    def elements(self, field: NttField, count: int) -> Elements:
+    def elements(self, field: PrimeField, count: int) -> Elements:
         """Return uniform field elements of each output, by rejection of what is not below the modulus.
 
         Parameters
         ----------
-        field : NttField
+        field : PrimeField
             The field.
         count : int
             How many elements of each.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import Elements
+from sfumato.crypto.fields.field import Elements
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.message_sizes import MessageSizes

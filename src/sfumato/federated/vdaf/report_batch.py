@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements
+from sfumato.crypto.fields.field import Elements
 from sfumato.federated.vdaf.seed_expansion import Rows
 
 __all__ = ["ShardedReports", "VerifyState"]

@@ -8,7 +8,8 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import FIELD128, Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD128, NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements, joined, share_of_one
 from sfumato.federated.vdaf.circuits.gadget import Gadget, Mul, ParallelSum
 from sfumato.federated.vdaf.circuits.ranged_integers import RangedIntegers, whole_numbers

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 from sfumato.federated.vdaf.circuits.gadget import Gadget
 
 __all__ = ["Circuit", "Measurements", "next_power"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from sfumato.crypto.fields.ntt_field import FIELD64, Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD64, NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.circuits.gadget import Gadget, Mul, PolyEval
 from sfumato.federated.vdaf.circuits.ranged_integers import RangedIntegers, whole_numbers
