@@ -65,8 +65,9 @@ def test_uniform_elements_drop_the_highest_bit() -> None:
 
 def test_the_kernel_has_no_transforms_and_inverses_of_four_limbs() -> None:
     four = np.ones(8, np.uint64)
-    for call in (lambda: _kernel.transform(4, 2, four, four), lambda: _kernel.invert(4, four)):
-        with pytest.raises(ValueError, match="one or two limbs"):
-            call()
+    with pytest.raises(ValueError, match="one or two limbs"):
+        _kernel.transform(4, 2, four, four)
+    with pytest.raises(ValueError, match="one or two limbs"):
+        _kernel.invert(4, four)
     with pytest.raises(ValueError, match="four limbs"):
         _kernel.combine(3, 0, four[:6], four[:6], four[:6].copy())
