@@ -127,7 +127,8 @@ class PrimeField:
         numpy.ndarray
             Of shape ``(rows, count * size)``.
         """
-        return np.ascontiguousarray(elements, "<u8").view(np.uint8).reshape(len(elements), -1)
+        rows, count = elements.shape[:2]
+        return np.ascontiguousarray(elements, "<u8").view(np.uint8).reshape(rows, count * self.size)
 
     def decoded(self, rows: NDArray[np.uint8]) -> tuple[Elements, NDArray[np.bool_]]:
         """Return rows of bytes as elements, and which rows hold only values below the modulus.
