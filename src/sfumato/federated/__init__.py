@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         prio3_sum_vec_with_multiproof,
     )
     from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+    from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
+    from sfumato.federated.vdaf.poplar.heavy_hitters import Poplar1HeavyHitters
     from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
     from sfumato.federated.vdaf.poplar.poplar1_aggregator import Poplar1Aggregator
     from sfumato.federated.vdaf.prio3 import Prio3
@@ -48,9 +50,11 @@ __all__ = [
     "AggregatedSum",
     "AggregationParameter",
     "AggregatorNoise",
+    "CountedPrefixes",
     "NeighborPlan",
     "Poplar1",
     "Poplar1Aggregator",
+    "Poplar1HeavyHitters",
     "Prio3",
     "Prio3Aggregator",
     "SecureAggregation",
@@ -76,9 +80,11 @@ __getattr__, __dir__ = attach(
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
+        "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
         "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",
+        "Poplar1HeavyHitters": "sfumato.federated.vdaf.poplar.heavy_hitters",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",

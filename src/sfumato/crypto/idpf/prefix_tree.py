@@ -134,14 +134,20 @@ class PrefixTree:
         self, functions: TreeSteps, step: _Step, part: slice, seeds: Words, control: Bits
     ) -> tuple[Words, Bits]:
         """Return the wanted children's corrected seeds and control bits."""
-        control = control[:, step.parents]
-        children, bits = functions.extend(step.level, seeds[:, step.parents])
+        control = control.take(step.parents, axis=1)
+        children, bits = functions.extend(step.level, _taken(seeds, step.parents))
         mask = (-control.astype(np.int64)).view(np.uint64)[..., None, None]
         children ^= self._words.seeds[part, step.level][:, None, None] & mask
         bits ^= self._words.control[part, step.level][:, None] & control[..., None]
         rows, nodes = control.shape
-        chosen = children.reshape(rows, 2 * nodes, 2)[:, step.children]
-        return chosen, bits.reshape(rows, 2 * nodes)[:, step.children]
+        chosen = _taken(children.reshape(rows, 2 * nodes, 2), step.children)
+        return chosen, bits.reshape(rows, 2 * nodes).take(step.children, axis=1)
+
+
+def _taken(seeds: Words, places: NDArray[np.int64]) -> Words:
+    """Return some nodes' seeds; both words are moved at once, which is several times faster."""
+    whole = np.ascontiguousarray(seeds).view(np.complex128)[..., 0]
+    return whole.take(places, axis=1)[..., None].view(np.uint64)
 
 
 def _blocks(rows: int, nodes: int) -> Iterator[slice]:

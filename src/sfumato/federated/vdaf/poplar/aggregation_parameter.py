@@ -46,8 +46,8 @@ class AggregationParameter:
         if not 0 <= _check.integer("level", self.level) < 1 << 16:
             _check.refuse("level", "be below 65,536", self.level, "use shorter strings")
         _check.instance("prefixes", self.prefixes, tuple, "pass a tuple of strings")
-        prefix: object
-        for prefix in self.prefixes:
+        prefixes: tuple[object, ...] = self.prefixes
+        for prefix in prefixes:
             if not isinstance(prefix, str) or len(prefix) != self.level + 1 or set(prefix) - {"0", "1"}:
                 rule = f"be strings of {self.level + 1} characters 0 and 1"
                 _check.refuse("prefixes", rule, prefix, "use the length that the level says, plus one")
