@@ -58,6 +58,23 @@ static PyObject *py_dots(PyObject *self, PyObject *args) {
     return finish(at, 3, good, "out must have one element for each group, and b one group for each period");
 }
 
+static PyObject *py_pairs(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs;
+    Py_ssize_t inner;
+    Py_buffer at[4];
+    if (!PyArg_ParseTuple(args, "iny*y*y*w*:pairs", &limbs, &inner, &at[0], &at[1], &at[2], &at[3])) return NULL;
+    Py_ssize_t groups = elements(&at[0], limbs), count = elements(&at[1], limbs), out = elements(&at[3], limbs);
+    int good = limbs < 4 && groups >= 0 && count >= 0 && out >= 0 && elements(&at[2], limbs) == 1 && inner > 0 &&
+               count / inner == groups && count % inner == 0 && out / 2 == count && out % 2 == 0;
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        (limbs == 1 ? pairs_64 : pairs_128)(at[0].buf, at[1].buf, at[2].buf, inner, at[3].buf, groups);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 4, good, "x must have inner elements of one or two limbs for each of r, and out twice as many");
+}
+
 static PyObject *py_transform(PyObject *self, PyObject *args) {
     (void)self;
     int limbs;
@@ -173,6 +190,8 @@ static PyMethodDef methods[] = {
     {"dots", py_dots, METH_VARARGS,
      "dots(limbs, alone, inner, period, a, b, out): sums of a * b, or of a alone, over groups of inner elements; group g "
      "of a meets group g // period of b."},
+    {"pairs", py_pairs, METH_VARARGS,
+     "pairs(limbs, inner, r, x, less, out): for each r and its inner elements x, r^(i + 1) x_i and x_i - less in turn."},
     {"transform", py_transform, METH_VARARGS,
      "transform(limbs, size, rows, table): number-theoretic transforms in place, table the powers of the root."},
     {"invert", py_invert, METH_VARARGS, "invert(limbs, values): inverses in place."},

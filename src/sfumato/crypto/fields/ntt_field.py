@@ -67,6 +67,29 @@ class NttField(PrimeField):
         _kernel.invert(self.limbs, out)
         return out
 
+    def weighted_pairs(self, weights: Elements, elements: Elements, less: Elements) -> Elements:
+        """Return elements times successive powers of a weight, each beside the element less a constant.
+
+        Parameters
+        ----------
+        weights : numpy.ndarray
+            Of shape ``(..., limbs)``.
+        elements : numpy.ndarray
+            Of shape ``(..., count, limbs)``; the first is multiplied by the weight, the next by its square.
+        less : numpy.ndarray
+            One element, of shape ``(limbs,)``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(..., 2 * count, limbs)``.
+        """
+        out = self.zeros(*elements.shape[:-2], 2 * elements.shape[-2])
+        if out.size:
+            parts = (np.ascontiguousarray(part) for part in (weights, elements, less))
+            _kernel.pairs(self.limbs, elements.shape[-2], *parts, out)
+        return out
+
     def root(self, length: int) -> int:
         """Return the root of unity of an order that is a power of two.
 

@@ -51,13 +51,7 @@ class _Chunked(Circuit):
         padded = self.field.zeros(rows, self.calls * self.chunk_length)
         padded[:, : self.encoded_length] = encoded
         chunks = padded.reshape(rows, self.calls, self.chunk_length, self.field.limbs)
-        powers = np.empty_like(chunks)
-        powers[:, :, 0] = joint
-        for j in range(1, self.chunk_length):
-            powers[:, :, j] = self.field.multiplied(powers[:, :, j - 1], joint)
-        left = self.field.multiplied(powers, chunks)
-        right = self.field.subtracted(chunks, share_of_one(self.field, shares))
-        return np.stack([left, right], axis=3).reshape(rows, self.calls, -1, self.field.limbs)
+        return self.field.weighted_pairs(joint, chunks, share_of_one(self.field, shares))
 
     def _check_sizes(self, *names: str) -> None:
         for name in (*names, "chunk_length"):

@@ -251,10 +251,10 @@ class Poplar1HeavyHitters:
         counts = self._counts(sides, parameter, source)
         for _ in self.levels[1:]:
             order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))[: self.max_prefixes]
-            kept = [parameter.prefixes[i] for i in order if counts[i] >= self.threshold]
-            if not kept:
+            extended = [parameter.prefixes[i] for i in order if counts[i] >= self.threshold]
+            if not extended:
                 break
-            parameter = _extended(kept, self.bits_per_level)
+            parameter = _extended(extended, self.bits_per_level)
             counts = self._counts(sides, parameter, source)
         return CountedPrefixes(
             bits=self.bits,

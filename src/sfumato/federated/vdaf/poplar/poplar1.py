@@ -108,11 +108,36 @@ class Poplar1:
         return KEY_SIZE + SEED_SIZE + 2 * (self.bits - 1) * FIELD64.size + 2 * FIELD255.size
 
     def aggregate_share_size(self, parameter: AggregationParameter) -> int:
-        """Return the bytes of an encoded aggregate share."""
+        """Return the bytes of an encoded aggregate share.
+
+        Parameters
+        ----------
+        parameter : AggregationParameter
+            What was asked.
+
+        Returns
+        -------
+        int
+        """
         return len(parameter.prefixes) * self.field(parameter).size
 
     def field(self, parameter: AggregationParameter) -> PrimeField:
-        """Return the field of a parameter's counts."""
+        """Return the field of a parameter's counts.
+
+        Parameters
+        ----------
+        parameter : AggregationParameter
+            What is asked.
+
+        Returns
+        -------
+        PrimeField
+
+        Raises
+        ------
+        ParameterError
+            If its prefixes are longer than the strings.
+        """
         _check.instance("parameter", parameter, AggregationParameter)
         if parameter.level >= self.bits:
             _check.refuse("parameter.level", f"be below {self.bits}", parameter.level, "use shorter prefixes")
@@ -259,7 +284,7 @@ class Poplar1:
         Parameters
         ----------
         state : SketchState
-            What it kept.
+            What `verify_init` returned.
         messages : numpy.ndarray
             The first round's messages.
 

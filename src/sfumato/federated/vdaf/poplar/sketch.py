@@ -128,7 +128,7 @@ class SketchedReports:
         self._offsets = FIELD64.zeros(len(nonces), 0)
 
     def sketch(self, verify_key: bytes, parameter: AggregationParameter) -> tuple[SketchState, Rows]:
-        """Return what is kept for the second round, and encoded shares of the masked sketch.
+        """Return the state for the second round, and encoded shares of the masked sketch.
 
         Parameters
         ----------
