@@ -86,8 +86,8 @@ class NttField(PrimeField):
         """
         out = self.zeros(*elements.shape[:-2], 2 * elements.shape[-2])
         if out.size:
-            parts = (np.ascontiguousarray(part) for part in (weights, elements, less))
-            _kernel.pairs(self.limbs, elements.shape[-2], *parts, out)
+            r, x, constant = (np.ascontiguousarray(part) for part in (weights, elements, less))
+            _kernel.pairs(self.limbs, elements.shape[-2], r, x, constant, out)
         return out
 
     def root(self, length: int) -> int:
