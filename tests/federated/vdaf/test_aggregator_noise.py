@@ -73,6 +73,11 @@ def test_calibrated_noise_meets_its_target_and_is_the_smaller(
     assert noise.mechanism.neighboring is REPLACE
     pure = AggregatorNoise.calibrated(prio3, epsilon=epsilon)
     assert isinstance(pure.mechanism, Laplace)
+    # A norm over all entries only where it is less than as many entries' bounds.
+    shift = prio3.circuit.shift
+    assert (pure.mechanism.l1 is None) is (shift.l0 * shift.linf == shift.l1)
+    if isinstance(noise.mechanism, Gaussian):
+        assert (noise.mechanism.l2 is None) is (shift.l0 * shift.linf**2 == shift.l2_squared)
     assert pure.mechanism.scale == pytest.approx(prio3.circuit.shift.l1 / epsilon, rel=1e-6)
     assert noise.mechanism.stddev <= pure.mechanism.stddev
     if prio3.circuit.output_length == 20:

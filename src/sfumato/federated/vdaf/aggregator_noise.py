@@ -234,5 +234,5 @@ def _tails(distribution: SymmetricDistribution, shares: int) -> tuple[int, NDArr
         # Below the range the tail is at most 1, above it at most that at the end.
         padded = np.concatenate([np.ones(2 * reach), sums, np.full(2 * reach, sums[-1])])
         whole = np.convolve(blocks, padded)[3 * reach - 1 : 5 * reach]
-        sums = np.minimum(whole * (1 + 1e-9) + outside, 1.0)
+        sums = whole * (1 + 1e-9) + outside
     return width, sums[reach + 1 :]

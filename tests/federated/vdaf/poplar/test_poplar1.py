@@ -259,6 +259,10 @@ def test_refusals(call: Callable[[], object], message: str) -> None:
         call()
 
 
+def test_the_longest_strings_and_names() -> None:
+    assert Poplar1(1 << 16, bytes(65_000)).input_share_size == 16 + 32 + 16 * 65_535 + 64
+
+
 def test_a_key_of_another_size_is_refused() -> None:
     poplar = Poplar1(2)
     side = batches(poplar, poplar.shard(["01"]))[0]

@@ -128,7 +128,7 @@ class CountedPrefixes:
         Interval
             Arrays in the order of `prefixes`, within 0 and the number of reports.
         """
-        risk = (1 - _check.unit_interval("level", level)) / max(1, len(self.prefixes))
+        risk = (1 - _check.unit_interval("level", level)) / len(self.prefixes)
         margin, counts = self.noise.margin(1 - risk), np.array(self.counts, np.int64)
         lower, upper = (np.clip(counts + side, 0, self.reports) for side in (-margin, margin))
         return Interval(lower, upper, tight=False)

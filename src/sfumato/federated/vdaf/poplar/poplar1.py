@@ -268,10 +268,11 @@ class Poplar1:
             _check.refuse("len(verifier_shares)", rule, len(verifier_shares), remedy)
         field, rows = self.field(parameter), len(verifier_shares[0])
         last = verifier_shares[0].shape[1:] == (field.size,)
-        size = field.size if last else _SKETCH * field.size
-        total, accepted = field.zeros(rows, size // field.size), np.ones(rows, np.bool_)
+        count = 1 if last else _SKETCH
+        total, accepted = field.zeros(rows, count), np.ones(rows, np.bool_)
         for message in verifier_shares:
-            elements, sound = field.decoded(checked_rows("verifier_shares", message, rows, size))
+            message = checked_rows("verifier_shares", message, rows, count * field.size)
+            elements, sound = field.decoded(message)
             total = field.added(total, elements)
             accepted &= sound
         if not last:
