@@ -271,8 +271,8 @@ class Poplar1:
         count = 1 if last else _SKETCH
         total, accepted = field.zeros(rows, count), np.ones(rows, np.bool_)
         for message in verifier_shares:
-            message = checked_rows("verifier_shares", message, rows, count * field.size)
-            elements, sound = field.decoded(message)
+            encoded = checked_rows("verifier_shares", message, rows, count * field.size)
+            elements, sound = field.decoded(encoded)
             total = field.added(total, elements)
             accepted &= sound
         if not last:
