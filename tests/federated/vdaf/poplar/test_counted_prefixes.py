@@ -40,6 +40,8 @@ def test_what_reaches_the_threshold_is_found() -> None:
     assert answer(threshold=601).found == ["00", "11"]
     assert told.of("01") == -7
     assert not told.simulated
+    assert "noise" not in repr(told)
+    assert "loss" not in repr(told)
 
 
 def test_shorter_prefixes_are_no_strings() -> None:

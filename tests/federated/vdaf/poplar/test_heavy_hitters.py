@@ -102,7 +102,7 @@ def test_fresh_noise_without_a_seed() -> None:
     assert not first.simulated
 
 
-@cases("bits, step, epsilon", [(8, 1, 1.0), (8, 4, 1.0), (64, 8, 0.5)])
+@cases("bits, step, epsilon", [(8, 1, 1.0), (10, 4, 1.0), (64, 8, 0.5)])
 def test_the_whole_descent_meets_its_target(bits: int, step: int, epsilon: float) -> None:
     chosen = Poplar1HeavyHitters.calibrated(
         bits=bits, bits_per_level=step, threshold=9, max_prefixes=2, epsilon=epsilon, delta=1e-6
