@@ -224,7 +224,8 @@ class Poplar1HeavyHitters:
         sides : sequence of Poplar1Aggregator
             What `aggregator` returned for 0 and 1, with the same reports received.
         ledgers : sequence of Ledger, optional
-            Each is charged the whole loss before any report is read; each aggregator keeps its own.
+            Each is charged the whole loss before any report is read; each aggregator keeps its own. Where one
+            refuses, those before it stay charged.
         delta : float, optional
             Where the charge's own guarantee is read.
         rng : None, int, numpy Generator or RandomSource
