@@ -62,7 +62,8 @@ def test_elements_are_the_words_below_the_modulus() -> None:
         (1 << 63) + 29, 1
     )  # of Field64 one word in 2**32 is passed over; here every second
     words = xof.stream(seeds, 16 + 8 * 64)[..., 16:].copy().view("<u8")
-    equal = PseudoMersenneField(int(words[words > 1 << 63].min()), 1)  # a word that is the modulus itself
+    early = words[..., :2]
+    equal = PseudoMersenneField(int(early[early > 1 << 63].min()), 1)  # a word that is the modulus itself
     for field, count in ((FIELD64, 3), (small, 5), (equal, 5)):
         fresh, elements = xof.elements(seeds, field, count)
         assert (fresh == xof.stream(seeds, 16)).all()
