@@ -16,6 +16,7 @@ from sfumato.federated import (
     ShardedReports,
     UsedVerifyKeys,
 )
+from sfumato.federated.vdaf.poplar.poplar1_aggregator import PREFIX_SHIFT
 from sfumato.mechanisms import Laplace
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.privacy import Neighboring
@@ -52,8 +53,24 @@ def counts(sides: list[Poplar1Aggregator], parameter: AggregationParameter) -> l
     return POPLAR.unshard(parameter, [side.aggregate_share() for side in sides])
 
 
+def test_another_string_moves_two_counts_by_one() -> None:
+    parameter, worst = asked("00", "01", "11"), np.zeros(4, np.int64)
+    rows = []
+    for text in ("0000", "0100", "1000", "1100"):
+        sides = pair()
+        receive(sides, POPLAR.shard([text]))
+        rows.append(counts(sides, parameter))
+    for first in rows:
+        for second in rows:
+            move = np.abs(np.subtract(first, second))
+            worst = np.maximum(worst, [(move > 0).sum(), move.sum(), (move**2).sum(), move.max()])
+    told = (PREFIX_SHIFT.l0, PREFIX_SHIFT.l1, PREFIX_SHIFT.l2_squared, PREFIX_SHIFT.linf)
+    assert told == tuple(worst.tolist())
+
+
 def test_overlapping_batches_count_each_report_once() -> None:
     sides, reports = pair(), POPLAR.shard(TEXTS)
+    assert [side.reports for side in sides] == [0, 0]
     receive(sides, reports)
     half = ShardedReports(
         reports.nonces[:2], reports.public_shares[:2], tuple(each[:2] for each in reports.input_shares)
