@@ -104,6 +104,21 @@ def test_codes_and_rows_that_hold_the_modulus(field: NttField) -> None:
     assert not read[2:].any()
 
 
+@cases("field", FIELDS)
+def test_weighted_pairs(field: NttField) -> None:
+    p, values = field.modulus, some(field, 6, 7)[-6:]
+    weights, less = some(field, 2, 8)[-2:], some(field, 1, 9)[-1]
+    rows = field.vector(values).reshape(2, 3, field.limbs)
+    told = field.weighted_pairs(field.vector(weights), rows, field.vector([less])[0])
+    expected = [
+        number % p
+        for i, x in enumerate(values)
+        for number in (pow(weights[i // 3], i % 3 + 1, p) * x, x - less)
+    ]
+    assert field.integers(told.reshape(12, field.limbs)) == expected
+    assert field.weighted_pairs(field.zeros(0), field.zeros(0, 3), field.zeros()).shape == (0, 6, field.limbs)
+
+
 def test_lengths_that_have_no_root() -> None:
     for length in (0, 3, 1 << 33):
         with pytest.raises(ParameterError, match="power of two"):
@@ -118,6 +133,11 @@ def test_the_kernels_refuse_mismatched_sizes() -> None:
         lambda: _kernel.combine(1, 3, two, two, two),
         lambda: _kernel.dots(1, False, 2, 1, two, three, two[:1].copy()),
         lambda: _kernel.dots(1, True, 0, 1, two, two, two),
+        lambda: _kernel.pairs(1, 1, two, three, two[:1], three),
+        lambda: _kernel.pairs(1, 1, two, two, two, np.zeros(4, np.uint64)),
+        lambda: _kernel.pairs(1, 1, two, two, two[:1], three),
+        lambda: _kernel.pairs(1, 0, two, two, two[:1], three),
+        lambda: _kernel.pairs(4, 1, *(np.zeros(4 * size, np.uint64) for size in (1, 1, 1, 2))),
         lambda: _kernel.transform(1, 3, three, three),
         lambda: _kernel.transform(1, 2, two, two[:0].copy()),
         lambda: _kernel.invert(1, two),

@@ -36,6 +36,21 @@ static void OF(dots)(const uint64_t *a, const uint64_t *b, ptrdiff_t inner, ptrd
     }
 }
 
+/* For each group of `inner` elements x and its r: pairs of r^(i + 1) x_i and x_i - less. */
+static void OF(pairs)(const uint64_t *r, const uint64_t *x, const uint64_t *less, ptrdiff_t inner, uint64_t *out,
+                      ptrdiff_t groups) {
+    FIELD constant = OF(load)(less, 0);
+    for (ptrdiff_t g = 0; g < groups; g++) {
+        FIELD base = OF(load)(r, g), power = base;
+        for (ptrdiff_t i = g * inner; i < (g + 1) * inner; i++) {
+            FIELD value = OF(load)(x, i);
+            OF(store)(out, 2 * i, OF(mul)(power, value));
+            OF(store)(out, 2 * i + 1, OF(sub)(value, constant));
+            power = OF(mul)(power, base);
+        }
+    }
+}
+
 /* Number-theoretic transforms in place, of rows of n = 2^k; table: the powers of the root, n / 2 of them. */
 static void OF(transform)(uint64_t *rows, ptrdiff_t n, ptrdiff_t count, const uint64_t *table) {
     for (ptrdiff_t row = 0; row < count; row++) {

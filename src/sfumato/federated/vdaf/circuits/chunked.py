@@ -8,10 +8,12 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import FIELD128, Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD128, NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements, joined, share_of_one
 from sfumato.federated.vdaf.circuits.gadget import Gadget, Mul, ParallelSum
 from sfumato.federated.vdaf.circuits.ranged_integers import RangedIntegers, whole_numbers
+from sfumato.mechanisms.base.sensitivity import Shift
 
 __all__ = ["Histogram", "L1BoundSum", "MultihotCountVec", "SumVec"]
 
@@ -49,13 +51,7 @@ class _Chunked(Circuit):
         padded = self.field.zeros(rows, self.calls * self.chunk_length)
         padded[:, : self.encoded_length] = encoded
         chunks = padded.reshape(rows, self.calls, self.chunk_length, self.field.limbs)
-        powers = np.empty_like(chunks)
-        powers[:, :, 0] = joint
-        for j in range(1, self.chunk_length):
-            powers[:, :, j] = self.field.multiplied(powers[:, :, j - 1], joint)
-        left = self.field.multiplied(powers, chunks)
-        right = self.field.subtracted(chunks, share_of_one(self.field, shares))
-        return np.stack([left, right], axis=3).reshape(rows, self.calls, -1, self.field.limbs)
+        return self.field.weighted_pairs(joint, chunks, share_of_one(self.field, shares))
 
     def _check_sizes(self, *names: str) -> None:
         for name in (*names, "chunk_length"):
@@ -96,6 +92,11 @@ class Histogram(_Chunked):
     def output_length(self) -> int:
         """The buckets."""
         return self.length
+
+    @property
+    def shift(self) -> Shift:
+        """From one bucket to another."""
+        return Shift.entries(min(2, self.length), 1)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return bucket numbers as unit vectors; see `Circuit.encode`."""
@@ -160,6 +161,11 @@ class SumVec(_Chunked):
         return self.length
 
     @property
+    def shift(self) -> Shift:
+        """Every entry from zero to the bound."""
+        return Shift.entries(self.length, self.maximum)
+
+    @property
     def equations(self) -> int:
         """One: all are zeros and ones."""
         return 1
@@ -221,6 +227,11 @@ class MultihotCountVec(_Chunked):
     def output_length(self) -> int:
         """The entries."""
         return self.length
+
+    @property
+    def shift(self) -> Shift:
+        """As many ones as there may be, to as many others."""
+        return Shift.entries(min(self.length, 2 * self.max_weight), 1)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors with the bits of their weights; see `Circuit.encode`."""
@@ -290,6 +301,12 @@ class L1BoundSum(_Chunked):
     def output_length(self) -> int:
         """The integers."""
         return self.length
+
+    @property
+    def shift(self) -> Shift:
+        """The whole sum from one entry to another: ``|x - y|^2 <= |x|^2 + |y|^2`` where none is negative."""
+        entries, both = min(self.length, 2 * self.maximum), min(self.length, 2)
+        return Shift(l0=entries, l1=both * self.maximum, l2_squared=both * self.maximum**2, linf=self.maximum)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors and their sums as bits; see `Circuit.encode`."""
