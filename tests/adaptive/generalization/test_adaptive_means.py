@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from sfumato.adaptive import AdaptiveMeans, best_noise, compare_bounds, required_rows, transfer_bound
@@ -50,6 +51,12 @@ def test_ways_are_ordered_and_noise_beats_splitting_where_queries_are_many() -> 
     assert len(ways) == 5
     assert found[0].theorem.startswith("Gaussian noise, transfer")
     assert ways["Hoeffding, a fresh part for each query"] > 5 * found[0].error
+    parts = 2 ** np.arange(0, 14, 0.5).round(9)
+    counted = np.array([(100_000 - 1) * math.log(round(part) + 1) + math.log(100_000) for part in parts])
+    rounded = 1 / (2 * np.round(parts)) + np.sqrt((counted + math.log(40)) / 2e6)
+    assert ways["answers rounded to a grid, all transcripts counted"] == pytest.approx(
+        rounded.min(), rel=1e-9
+    )
     few = compare_bounds(rows=10_000, queries=2, beta=0.05)
     assert "Hoeffding" in few[0].theorem or "rounded" in few[0].theorem
 

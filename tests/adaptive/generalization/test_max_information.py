@@ -55,6 +55,9 @@ def test_numbers_are_the_formulas() -> None:
     expected = n * epsilon**2 / 8 + epsilon * math.sqrt(n * math.log(100) / 2)
     assert max_information(epsilon, rows=n, beta=beta) == pytest.approx(expected, rel=1e-9)
     assert max_information(epsilon, rows=1, beta=1e-9) == pytest.approx(epsilon, rel=1e-9)
+    corrected = corrected_p_value(1e-4, epsilon=epsilon, rows=n, beta=beta)
+    assert corrected == pytest.approx(math.exp(expected) * 1e-4 + beta, rel=1e-9)
+    assert corrected_p_value(0.9, epsilon=epsilon, rows=n, beta=beta) == 1.0
     whole = max_information_bound(0.0, rows=n, queries=7, beta=beta)
     assert whole.error == pytest.approx(math.sqrt(math.log(2 * 7 / beta) / (2 * n)), rel=1e-6)
     shifted = max_information_bound(0.0, rows=n, queries=7, beta=beta, sample_error=0.1, sample_beta=0.005)

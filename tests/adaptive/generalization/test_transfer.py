@@ -35,6 +35,10 @@ def test_pure_losses_need_no_delta() -> None:
     found = transfer_bound(PureDP(0.02, neighboring=REPLACE), sample_error=0.1, sample_beta=0.0, beta=0.01)
     assert found.error == pytest.approx(0.1 + math.expm1(0.02), rel=1e-9)
     assert not found.vacuous
+    weak = transfer_bound(
+        PureDP(math.log(2), neighboring=REPLACE), sample_error=0.0, sample_beta=0.0, beta=0.01
+    )
+    assert weak.error == pytest.approx(1.0)
     hopeless = transfer_bound(PureDP(3.0, neighboring=REPLACE), sample_error=0.0, sample_beta=0.0, beta=0.5)
     assert hopeless.vacuous
     assert "Vacuous" in str(hopeless)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import pickle
 from dataclasses import replace
@@ -193,6 +194,11 @@ def test_the_bound_is_of_the_best_theorem_and_noise_is_chosen_for_it() -> None:
     assert errors[2 * plan.noise] > 1.1 * min(errors.values())
     assert plan.threshold < best.error < 0.12
     assert Thresholdout(rows=20, noise=0.001).population_bound().vacuous
+    missed, noise = 0.01, 2.0**-6
+    near = Thresholdout(rows=1000, threshold=0.25, noise=noise, overfits=7, queries=9)
+    logs = 2 * math.log(4 / missed) + 4 * math.log(4 * 9 / missed)
+    steps = 2 * float(near.comparisons.grid.step) + 2.0**-20
+    assert near._sample_error(missed) == pytest.approx(0.25 + noise * logs + steps, rel=1e-10)
     private = Thresholdout(rows=10**9, overfits=40, queries=100_000, noise=2.0**-12)
     assert private.population_bound().theorem != best.theorem
 

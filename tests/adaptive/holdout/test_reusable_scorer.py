@@ -7,6 +7,7 @@ from pickle import PicklingError
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sfumato.adaptive import ReusableHoldout, ReusableScorer, Thresholdout, TrainOnAll
@@ -72,3 +73,6 @@ def test_scores_are_the_callers_and_copies_share_the_budget() -> None:
     with pytest.raises(ParameterError, match="callable"):
         ReusableScorer(scorer.holdout, score=3)  # type: ignore[arg-type]
     assert TrainOnAll().get_n_splits() == 1
+    for rows in ([[1], [2], [3]], np.zeros((3, 7)), pa.table({"x": [1, 2, 3]})):
+        ((fitted, tested),) = TrainOnAll().split(rows)
+        assert fitted.tolist() == tested.tolist() == [0, 1, 2]

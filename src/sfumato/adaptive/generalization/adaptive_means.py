@@ -171,15 +171,7 @@ def best_noise(
     >>> 0.005 < means.scale < 0.05
     True
     """
-    count = _check.integer("rows", rows, minimum=1)
-    asked = _check.integer("queries", queries, minimum=1)
-    return _best_within(
-        AdaptiveMeans(rows=count, queries=asked, noise=noise, scale=0.5), beta, 1 / (4 * count)
-    )
-
-
-def _best_within(widest: AdaptiveMeans, beta: float, least: float) -> AdaptiveMeans:
-    """Return the best scale from ``least`` to that given, by golden-section search over its logarithm."""
+    widest = AdaptiveMeans(rows=rows, queries=queries, noise=noise, scale=0.5)
     tried: dict[float, float] = {}
 
     def error(log_scale: float) -> float:
@@ -187,7 +179,8 @@ def _best_within(widest: AdaptiveMeans, beta: float, least: float) -> AdaptiveMe
             tried[log_scale] = replace(widest, scale=math.exp(log_scale)).bound(beta=beta).error
         return tried[log_scale]
 
-    low, high = math.log(least), math.log(widest.scale)
+    # Golden-section search over the logarithm: every scale has a valid bound, so the best one tried is taken.
+    low, high = -math.log(4 * rows), math.log(widest.scale)
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
     while high - low > _CLOSE:
         if error(inner[0]) <= error(inner[1]):
@@ -277,22 +270,16 @@ def required_rows(
     True
     """
     wanted = _check.unit_interval("error", error)
-    widest = best_noise(rows=_MOST_ROWS, queries=queries, beta=beta, noise=noise)
-    if widest.bound(beta=beta).error > wanted:
+
+    def enough(rows: int) -> bool:
+        return best_noise(rows=rows, queries=queries, beta=beta, noise=noise).bound(beta=beta).error <= wanted
+
+    if not enough(_MOST_ROWS):
         _check.refuse("error", "be reached by at most 2**40 rows", error, "allow a greater error")
-    means = best_noise(rows=64, queries=queries, beta=beta, noise=noise)
-    low = 1
-    while means.bound(beta=beta).error > wanted:
-        low = means.rows
-        more = replace(means, rows=low * 4, scale=min(0.5, means.scale * 2))
-        means = _best_within(more, beta, means.scale / 4)
-    while means.rows > low * 1.01 + 1:
-        middle = math.isqrt(low * means.rows) + 1
-        fewer = _best_within(
-            replace(means, rows=middle, scale=min(0.5, means.scale * 2)), beta, means.scale / 2
-        )
-        if fewer.bound(beta=beta).error <= wanted:
-            means = fewer
-        else:
-            low = middle
-    return means.rows
+    low, high = 1, 64
+    while not enough(high):
+        low, high = high, 4 * high
+    while high > low * 1.01 + 1:
+        middle = math.isqrt(low * high) + 1
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -196,5 +196,6 @@ class Thresholdout:
         threshold = 2 * self.noise * math.log(4 / missed)
         comparison = 4 * self.noise * math.log(4 * self.queries / missed)
         answer = self.noise * math.log(4 * self.overfits / missed) + float(RESOLUTION)
-        grid = float(self.comparisons.grid.step + self.answers.grid.step)
-        return rounded_up(max(self.threshold + threshold + comparison, answer) + 2 * (grid + ROUNDING))
+        # Values, threshold and answers are rounded to grids, and a query's values before that.
+        compared = self.threshold + threshold + comparison + 2 * float(self.comparisons.grid.step)
+        return rounded_up(max(compared, answer + float(self.answers.grid.step)) + 2 * ROUNDING)
