@@ -9,6 +9,7 @@ from pathlib import Path
 
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
+    "adaptive": "benchmarks.adaptive",
     "attacks": "benchmarks.attacks",
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",

@@ -8,6 +8,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato import (
+        adaptive,
         anonymity,
         attacks,
         audit,
@@ -57,6 +58,7 @@ __all__ = [
     "PostgresSource",
     "Session",
     "SparkSource",
+    "adaptive",
     "anonymity",
     "attacks",
     "audit",
@@ -102,6 +104,7 @@ __getattr__, __dir__ = attach(
         "PostgresSource": "sfumato.queries.engines.postgres.source",
         "Session": "sfumato.session.session",
         "SparkSource": "sfumato.queries.engines.spark.source",
+        "adaptive": "",
         "anonymity": "",
         "attacks": "",
         "audit": "",

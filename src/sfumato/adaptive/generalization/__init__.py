@@ -1,0 +1,1 @@
+"""How far from the population answers can be that were chosen adaptively from a sample."""

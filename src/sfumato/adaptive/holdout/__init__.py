@@ -1,0 +1,1 @@
+"""Holdout sets that can be asked again and again."""

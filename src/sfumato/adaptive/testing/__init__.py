@@ -1,0 +1,1 @@
+"""Hypothesis tests that are chosen by the results of earlier ones on the same rows."""
