@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatedSum",
+    "DistributedDiscreteGaussian",
     "NeighborPlan",
     "Prio3",
     "Prio3Aggregator",
@@ -66,6 +68,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
+        "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",

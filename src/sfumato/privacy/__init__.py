@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.interpretation.risk import Attack, Risk
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_gaussian_sum import DiscreteGaussianSum
     from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
     from sfumato.privacy.leaves.discrete_pair import DiscretePair
@@ -102,6 +103,7 @@ __all__ = [
     "Composed",
     "Curve",
     "DiscreteGaussian",
+    "DiscreteGaussianSum",
     "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePair",
@@ -201,6 +203,7 @@ _HOMES = {
     ],
     "leaves.declared": ["ApproximateDP", "PureDP", "ZCDP"],
     "leaves.discrete_gaussian": ["DiscreteGaussian"],
+    "leaves.discrete_gaussian_sum": ["DiscreteGaussianSum"],
     "leaves.discrete_gaussian_vector": ["DiscreteGaussianVector"],
     "leaves.discrete_laplace": ["DiscreteLaplace"],
     "leaves.exponential": ["Exponential"],

@@ -11,6 +11,7 @@ from typing import Final, cast
 from sfumato._wire import Codec
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_gaussian_sum import DiscreteGaussianSum
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.discrete_pair import DiscretePair
@@ -63,6 +64,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     CDP,
     GroupPrivacy,
     DiscreteGaussian,
+    DiscreteGaussianSum,
     DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
