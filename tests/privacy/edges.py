@@ -13,6 +13,7 @@ from sfumato.privacy import (
     ApproximateDP,
     BallsInBins,
     DiscreteGaussian,
+    DiscreteGaussianSum,
     DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
@@ -119,6 +120,7 @@ def _noise() -> Iterator[PrivacyLoss]:
             yield DiscreteGaussian(scale, shift)
             yield DiscreteLaplace(scale, shift)
             yield DiscreteGaussianVector(scale, shift)
+            yield DiscreteGaussianSum(scale, 3, shift, 2)
 
 
 def _nodes() -> Iterator[PrivacyLoss]:

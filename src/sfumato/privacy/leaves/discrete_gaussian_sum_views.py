@@ -56,6 +56,8 @@ def closeness(variance: Fraction, summands: int) -> float:
     -------
     float
     """
+    if summands == 1:
+        return 0.0
     terms: list[float] = []
     for k in range(1, min(summands, _EACH)):
         exponent = below(-2 * math.pi**2 * fraction_down(variance * k / (k + 1)), -8.0)
@@ -65,7 +67,7 @@ def closeness(variance: Fraction, summands: int) -> float:
         if e >= 0.999:
             return math.inf
         terms.append(above(math.log1p(2 * e / (1 - e)), 64.0))
-    later = max(0, summands - _EACH) * terms[-1] if terms else 0.0
+    later = max(0, summands - _EACH) * terms[-1]
     return above(math.fsum(terms) + later, 8.0)
 
 
