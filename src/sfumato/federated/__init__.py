@@ -23,6 +23,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+    from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AggregatedSum",
     "DistributedDiscreteGaussian",
+    "DistributedSkellam",
     "NeighborPlan",
     "Prio3",
     "Prio3Aggregator",
@@ -69,6 +71,7 @@ __getattr__, __dir__ = attach(
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
+        "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",

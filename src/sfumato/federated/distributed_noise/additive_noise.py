@@ -21,7 +21,6 @@ from sfumato.federated.distributed_noise.rotation import (
     rotate_back,
 )
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
-from sfumato.mechanisms.base.rational import sqrt_up
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -30,8 +29,6 @@ __all__ = ["AdditiveNoise"]
 _MAX_BITS: Final = 48
 _LARGEST_NORM: Final = 2.0**30
 """In steps: squares of a rounded vector then add up within 64 bits."""
-_SHARE_BITS: Final = 12
-"""Bits behind the point of each client's standard deviation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,25 +85,37 @@ class AdditiveNoise(ABC):
         norm = scale * self.clip_norm
         if norm > _LARGEST_NORM:
             return 1.0
-        share = self._share_for(self._largest_squared(scale))
+        share = self._share(self._largest_squared(scale))
+        if share > self._largest_share():
+            return 1.0
         return wraparound_bound(
             bits=self.bits,
             clients=self.clients,
             norm=norm * (1 + 2.0**-30),  # the rotation's own rounding
             dimension=self.padded,
-            variance=float(self.clients * share**2),
+            variance=float(self.clients * share),
             noise=self._log_moment,
         )
 
     def _largest_squared(self, scale: float) -> int:
         return largest_norm_squared(scale * self.clip_norm, self.padded)
 
-    def _share_for(self, l2_squared: int) -> Fraction:
-        exact = sqrt_up(Fraction(self.noise_multiplier) ** 2 * l2_squared / self.honest_survivors)
-        return Fraction(math.ceil(exact * (1 << _SHARE_BITS)), 1 << _SHARE_BITS)
+    def _share(self, l2_squared: int) -> Fraction:
+        sure = Fraction(self.noise_multiplier) ** 2 * l2_squared
+        return self._variance_for(sure / self.honest_survivors)
 
-    def _share(self) -> Fraction:
-        return self._share_for(self.l2_squared)
+    @property
+    def share_variance(self) -> Fraction:
+        """The variance of each client's noise in squared steps; of discrete Gaussians, their parameter's."""
+        return self._share(self.l2_squared)
+
+    @abstractmethod
+    def _variance_for(self, exact: Fraction) -> Fraction:
+        """Return a variance at or a little above one, of noise that is drawn exactly."""
+
+    @abstractmethod
+    def _largest_share(self) -> int:
+        """Return the largest variance of a client's noise that is drawn."""
 
     @property
     def honest_survivors(self) -> int:
@@ -239,7 +248,7 @@ class AdditiveNoise(ABC):
         count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
         if count > self.clients:
             _check.refuse("survivors", f"be at most the {self.clients} clients", count, "lower it")
-        return count * (float(self._share() ** 2) + 0.25) / self.steps**2
+        return count * (float(self.share_variance) + 0.25) / self.steps**2
 
 
 def _clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:
