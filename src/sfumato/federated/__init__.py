@@ -23,6 +23,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+    from sfumato.federated.distributed_noise.planning import plan_bits
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
@@ -55,6 +56,7 @@ __all__ = [
     "ShardedReports",
     "UsedVerifyKeys",
     "VerifyState",
+    "plan_bits",
     "plan_neighbors",
     "prio3_count",
     "prio3_histogram",
@@ -81,6 +83,7 @@ __getattr__, __dir__ = attach(
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
+        "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
         "prio3_histogram": "sfumato.federated.vdaf.named_functions",

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +21,14 @@ from sfumato.federated.distributed_noise.rotation import (
     rotate_back,
 )
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["AdditiveNoise"]
+__all__ = ["MAX_BITS", "AdditiveNoise"]
 
-_MAX_BITS: Final = 48
+MAX_BITS: Final = 48
 _LARGEST_NORM: Final = 2.0**30
 """In steps: squares of a rounded vector then add up within 64 bits."""
 
@@ -53,8 +55,8 @@ class AdditiveNoise(ABC):
         for name in ("clip_norm", "noise_multiplier"):
             self._set(name, _check.positive(name, getattr(self, name)))
         self._set("wraparound", _check.unit_interval("wraparound", self.wraparound))
-        if not 2 <= _check.integer("bits", self.bits, minimum=1) <= _MAX_BITS:
-            _check.refuse("bits", f"be from 2 to {_MAX_BITS}", self.bits, "call plan_bits")
+        if not 2 <= _check.integer("bits", self.bits, minimum=1) <= MAX_BITS:
+            _check.refuse("bits", f"be from 2 to {MAX_BITS}", self.bits, "call plan_bits")
         self._check_survivors()
         if self.scale is None:
             self._set("scale", self._finest())
@@ -62,6 +64,36 @@ class AdditiveNoise(ABC):
             rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
             _check.refuse("scale", rule, self.scale, "leave it out, or take more bits")
         self._set("l2_squared", self._largest_squared(self.steps))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, rounds: int = 1, **parameters: Any) -> Self:
+        """Return the mechanism with the smallest noise whose loss of some rounds meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        rounds : int, default 1
+            In how many rounds a client takes part.
+        **parameters
+            All of the class but ``noise_multiplier``.
+
+        Returns
+        -------
+        AdditiveNoise
+            Of this class; the noise multiplier is the smallest to one part in a million.
+        """
+        request = PrivacyTarget.approximate(epsilon, delta, "noise of this kind has no pure guarantee")
+        count = _check.integer("rounds", rounds, minimum=1)
+
+        def loss(noise: Fraction) -> PrivacyLoss:
+            return cls(noise_multiplier=float(noise), **parameters).privacy_loss * count
+
+        start = analytic_gaussian_stddev(
+            sensitivity=math.sqrt(count), epsilon=request.epsilon, delta=request.delta
+        )
+        noise = minimum_noise(loss, request, Fraction(start))
+        return cls(noise_multiplier=float(noise), **parameters)
 
     def _check_survivors(self) -> None:
         if _check.integer("minimum_survivors", self.minimum_survivors, minimum=2) > self.clients:
@@ -249,6 +281,16 @@ class AdditiveNoise(ABC):
         if count > self.clients:
             _check.refuse("survivors", f"be at most the {self.clients} clients", count, "lower it")
         return count * (float(self.share_variance) + 0.25) / self.steps**2
+
+    @property
+    def error_ratio(self) -> float:
+        """Standard deviation of the error over that of one central Gaussian of the same noise multiplier.
+
+        For ``minimum_survivors``, whose noise without the colluders' is what is priced; the rest is the
+        grid's. With more survivors there is more noise.
+        """
+        central = self.noise_multiplier * self.clip_norm
+        return math.sqrt(self.variance(self.minimum_survivors)) / central
 
 
 def _clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ def discrete_gaussian_sum_pair(stddev: Fraction, summands: int, shift: int) -> A
     """
     masses, each = _masses(stddev, summands)
     logs = np.log(masses)
-    log_q, log_p = logs[shift:], logs[: len(logs) - shift]
+    log_q, log_p = logs[shift:], logs[: max(0, len(logs) - shift)]
     error = np.full(len(log_p), each)
     rounded = UNIT * (8 + 4 * (np.abs(log_p) + np.abs(log_q)))
     loss_error = 2 * (error + rounded)
