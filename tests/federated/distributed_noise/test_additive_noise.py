@@ -20,11 +20,11 @@ from sfumato.federated import (
     simulate_round,
 )
 from sfumato.federated.distributed_noise.rotation import rotate
-from sfumato.privacy import DiscreteGaussianSum, Neighboring, Skellam
+from sfumato.privacy import DiscreteGaussianSum, Neighboring, PrivacyLoss, Skellam
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 
-KINDS = [DistributedDiscreteGaussian, DistributedSkellam]
+KINDS: list[Any] = [DistributedDiscreteGaussian, DistributedSkellam]
 SMALL: dict[str, Any] = {
     "clients": 6,
     "minimum_survivors": 4,
@@ -103,6 +103,7 @@ def test_counting_the_colluders_noise_would_claim_too_little(kind: type) -> None
     )
     naive = kind(**(SMALL | {"colluders": 0, "minimum_survivors": 6}))
     loss = naive.privacy_loss
+    wrong: PrivacyLoss
     if isinstance(loss, DiscreteGaussianSum):
         wrong = DiscreteGaussianSum(noise.share, 6, noise.l2_squared, 2, neighboring=Neighboring.ZERO_OUT)
     else:
@@ -211,7 +212,12 @@ def test_calibrated_noise_meets_its_target_and_hardly_more() -> None:
 
 
 def test_the_fewest_bits_are_planned() -> None:
-    parameters = {"clients": 100, "minimum_survivors": 80, "dimension": 1000, "clip_norm": 2.0}
+    parameters: dict[str, Any] = {
+        "clients": 100,
+        "minimum_survivors": 80,
+        "dimension": 1000,
+        "clip_norm": 2.0,
+    }
     for kind in KINDS:
         noise = plan_bits(kind, noise_multiplier=1.0, grid_error=1.02, **parameters)
         one_less = kind(noise_multiplier=1.0, bits=noise.bits - 1, **parameters)
