@@ -231,6 +231,17 @@ def test_the_fewest_bits_are_planned() -> None:
         plan_bits(DistributedDiscreteGaussian, noise_multiplier=1.0, **(parameters | {"clip_norm": -1}))
 
 
+@cases("kind", KINDS)
+def test_sums_are_residues(kind: type) -> None:
+    """Whichever representative a transport hands over, the decoded sum is that of the centred one."""
+    noise = kind(**SMALL)
+    for total in ([2047, -2048], [5, 0]):
+        expected = noise.decode(total, b"1")
+        assert np.abs(expected).max() <= 2048 * math.sqrt(2)
+        for moved in ([total[0] + 4096, total[1]], [total[0] - 3 * 4096, total[1] + 4096]):
+            assert noise.decode(moved, b"1").tolist() == expected.tolist()
+
+
 def test_the_share_covers_the_noise_multiplier() -> None:
     for kind in KINDS:
         noise = kind(**SMALL)

@@ -275,7 +275,7 @@ class AdditiveNoise(ABC):
         -------
         float
             In squared units of the vectors: the noise of all survivors, and at most a quarter of a step
-            squared for each one's rounding.
+            squared for each one's rounding. It is about a sum in which no entry wraps around.
         """
         count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
         if count > self.clients:
