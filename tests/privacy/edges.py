@@ -13,6 +13,7 @@ from sfumato.privacy import (
     ApproximateDP,
     BallsInBins,
     DiscreteGaussian,
+    DiscreteGaussianSum,
     DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
@@ -44,6 +45,7 @@ from sfumato.privacy import (
     SampledWithReplacement,
     SeparatedPoisson,
     Shuffled,
+    Skellam,
     SmoothGaussian,
     SmoothLaplace,
     SmoothSensitivity,
@@ -119,6 +121,8 @@ def _noise() -> Iterator[PrivacyLoss]:
             yield DiscreteGaussian(scale, shift)
             yield DiscreteLaplace(scale, shift)
             yield DiscreteGaussianVector(scale, shift)
+            yield DiscreteGaussianSum(scale, 3, shift, 2)
+            yield Skellam(scale, 2, shift)
 
 
 def _nodes() -> Iterator[PrivacyLoss]:

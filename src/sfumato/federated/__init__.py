@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+    from sfumato.federated.distributed_noise.planning import plan_bits
+    from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -51,6 +54,8 @@ __all__ = [
     "AggregationParameter",
     "AggregatorNoise",
     "CountedPrefixes",
+    "DistributedDiscreteGaussian",
+    "DistributedSkellam",
     "NeighborPlan",
     "Poplar1",
     "Poplar1Aggregator",
@@ -63,6 +68,7 @@ __all__ = [
     "ShardedReports",
     "UsedVerifyKeys",
     "VerifyState",
+    "plan_bits",
     "plan_neighbors",
     "prio3_count",
     "prio3_histogram",
@@ -81,6 +87,8 @@ __getattr__, __dir__ = attach(
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
+        "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
+        "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
         "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",
@@ -93,6 +101,7 @@ __getattr__, __dir__ = attach(
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
+        "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
         "prio3_histogram": "sfumato.federated.vdaf.named_functions",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.interpretation.risk import Attack, Risk
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_gaussian_sum import DiscreteGaussianSum
     from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
     from sfumato.privacy.leaves.discrete_pair import DiscretePair
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.profile import Profile
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
     from sfumato.privacy.leaves.rdp_curve import RDPCurve
+    from sfumato.privacy.leaves.skellam import Skellam
     from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
@@ -102,6 +104,7 @@ __all__ = [
     "Composed",
     "Curve",
     "DiscreteGaussian",
+    "DiscreteGaussianSum",
     "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePair",
@@ -146,6 +149,7 @@ __all__ = [
     "SeparatedPoisson",
     "Share",
     "Shuffled",
+    "Skellam",
     "SmoothGaussian",
     "SmoothLaplace",
     "SmoothSensitivity",
@@ -201,6 +205,7 @@ _HOMES = {
     ],
     "leaves.declared": ["ApproximateDP", "PureDP", "ZCDP"],
     "leaves.discrete_gaussian": ["DiscreteGaussian"],
+    "leaves.discrete_gaussian_sum": ["DiscreteGaussianSum"],
     "leaves.discrete_gaussian_vector": ["DiscreteGaussianVector"],
     "leaves.discrete_laplace": ["DiscreteLaplace"],
     "leaves.exponential": ["Exponential"],
@@ -221,6 +226,7 @@ _HOMES = {
     "leaves.leaf": ["GroupPrivacy"],
     "leaves.mean_concentrated": ["CDP"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
+    "leaves.skellam": ["Skellam"],
     "leaves.smooth_noise": ["SmoothGaussian", "SmoothLaplace"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],

@@ -11,6 +11,7 @@ from typing import Final, cast
 from sfumato._wire import Codec
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_gaussian_sum import DiscreteGaussianSum
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.discrete_pair import DiscretePair
@@ -26,6 +27,7 @@ from sfumato.privacy.leaves.noisy_max import ReportNoisyMax
 from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
+from sfumato.privacy.leaves.skellam import Skellam
 from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
@@ -63,6 +65,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     CDP,
     GroupPrivacy,
     DiscreteGaussian,
+    DiscreteGaussianSum,
     DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
@@ -91,6 +94,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     SampledWithReplacement,
     SeparatedPoisson,
     Shuffled,
+    Skellam,
     SmoothGaussian,
     SmoothLaplace,
     SmoothSensitivity,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.federated import SecureAggregation
+from sfumato.federated import SecureAggregation, simulate_round
 
 GOOD: dict[str, Any] = {"clients": 9, "length": 3, "bounds": (-1, 2), "bits": 5, "minimum_survivors": 6}
 REFUSED: list[tuple[dict[str, object], str]] = [
@@ -30,6 +30,8 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"degree": 9}, "degree must be even, or all 8 other clients, got 9"),
     ({"degree": 3}, "degree must be even"),
     ({"active": True, "threshold": 5}, "threshold must be above two thirds of the 8 neighbors"),
+    ({"modular": True}, "bounds must be (-16, 15) where entries are residues, got (-1, 2)"),
+    ({"modular": True, "bits": 64}, "bits must be at most 63, got 64"),
     ({"active": True, "degree": 4}, "degree must be all 8 other clients in the active mode"),
 ]
 
@@ -74,3 +76,16 @@ def test_vectors_are_clipped_and_sums_are_lifted() -> None:
     for vector in ([1, 2], [[1, 2, 3]], [1.0, 2.0, 3.0], ["a", "b", "c"]):
         with pytest.raises(ParameterError, match=r"^vector must be 3 integers"):
             plan.encoded(vector)
+
+
+def test_modular_sums_wrap_around_and_are_written() -> None:
+    plan = SecureAggregation(**(GOOD | {"bounds": (-16, 15)}), modular=True)
+    assert SecureAggregation.from_json(plan.to_json()) == plan
+    assert plan.to_json()["modular"] is True
+    assert plan.encoded([-17, 16, 40]).tolist() == [15, -16, 8]
+    assert plan.encoded(np.array([(1 << 64) - 1, 32, 31], np.uint64)).tolist() == [-1, 0, -1]
+    vectors = np.arange(27).reshape(9, 3) - 13
+    found = simulate_round(plan, vectors, dropped=lambda client, message: client == 3 and message == "vector")
+    total = vectors[list(found.survivors)].sum(axis=0)
+    assert len(found.survivors) == 8
+    assert found.total.tolist() == ((total + 16) % 32 - 16).tolist()

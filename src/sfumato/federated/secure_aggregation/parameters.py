@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato._wire import BOOLEAN, INTEGER, Field, Format, Record, canonical, sequence
+from sfumato._wire import BOOLEAN, INTEGER, Codec, Field, Format, Record, canonical, sequence
 from sfumato.crypto.mask_stream import Words
 
 __all__ = ["SecureAggregation"]
@@ -46,6 +46,11 @@ class SecureAggregation:
         by identities that the clients know from elsewhere. Needs all others as neighbors.
     round_number : int, default 0
         Distinguishes the rounds of the same clients; never used twice.
+    modular : bool, default False
+        Entries are residues modulo 2^bits, and so is the sum: it may wrap around. ``bounds`` are those of the
+        residues, ``(-2**(bits - 1), 2**(bits - 1) - 1)``, and entries are reduced to them and not clipped.
+        Noise without bounds, as `DistributedDiscreteGaussian` adds, needs this: clipped parts of noise would
+        not add up to it.
 
     Raises
     ------
@@ -88,6 +93,7 @@ class SecureAggregation:
     threshold: int | None = None
     active: bool = False
     round_number: int = 0
+    modular: bool = False
     digest: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,10 +121,20 @@ class SecureAggregation:
         if lower > upper:
             _check.refuse("bounds", "be in ascending order", (lower, upper), "pass (lower, upper)")
         bits = _check.integer("bits", self.bits, minimum=1)
+        if self.modular:
+            self._check_residues(bits)
+            return
         need = (self.clients * (upper - lower)).bit_length()
         if not need <= bits <= _MOST_BITS or max(abs(lower), abs(upper)) * self.clients >> _MOST_BITS:
             rule = f"be from {need} to {_MOST_BITS}, so that the sum of all clients does not wrap around"
             _check.refuse("bits", rule, bits, "choose other bits, or narrower bounds")
+
+    def _check_residues(self, bits: int) -> None:
+        if bits > _MOST_BITS:
+            _check.refuse("bits", f"be at most {_MOST_BITS}", bits, "choose a smaller modulus")
+        whole = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        if self.bounds != whole:
+            _check.refuse("bounds", f"be {whole} where entries are residues", self.bounds, "pass these")
 
     def _check_graph(self, others: int) -> None:
         degree = others if self.degree is None else _check.integer("degree", self.degree, minimum=2)
@@ -159,7 +175,7 @@ class SecureAggregation:
         Returns
         -------
         ndarray of int64, shape (length,)
-            Clipped to the bounds.
+            Clipped to the bounds, or reduced to them if the sum is modular.
 
         Raises
         ------
@@ -170,11 +186,15 @@ class SecureAggregation:
         if given.dtype.kind not in "iu" or given.shape != (self.length,):
             rule = f"be {self.length} integers"
             _check.refuse_type("vector", rule, vector, "round it first, and cut or pad it")
+        if self.modular:
+            return self.decoded(given.astype(np.uint64), 1)
         clipped: NDArray[np.int64] = np.clip(given, *self.bounds).astype(np.int64)
         return clipped
 
     def decoded(self, total: Words, survivors: int) -> NDArray[np.int64]:
         """Return the sum of the survivors from its residues: the one within ``survivors`` times the bounds.
+
+        A modular sum is the one within the bounds.
 
         Parameters
         ----------
@@ -187,7 +207,7 @@ class SecureAggregation:
         -------
         ndarray of int64
         """
-        least = survivors * self.bounds[0]
+        least = self.bounds[0] if self.modular else survivors * self.bounds[0]
         offset = np.uint64(least % (1 << 64))
         above = (total.astype(np.uint64) - offset) & np.uint64((1 << self.bits) - 1)
         return above.astype(np.int64) + least
@@ -200,7 +220,7 @@ class SecureAggregation:
         dict
             What `from_json` reads.
         """
-        return _FORMAT.wrap(_RECORD.encode(self))
+        return _FORMAT.wrap((_MODULAR_RECORD if self.modular else _RECORD).encode(self))
 
     @staticmethod
     def from_json(document: object) -> SecureAggregation:
@@ -225,21 +245,22 @@ class SecureAggregation:
         >>> SecureAggregation.from_json(plan.to_json()) == plan
         True
         """
-        return _RECORD.decode("document", _FORMAT.unwrap("document", document)[1])
+        fields = _FORMAT.unwrap("document", document)[1]
+        return (_MODULAR_RECORD if "modular" in fields else _RECORD).decode("document", fields)
 
 
-_RECORD: Final = Record(
-    "parameters of a round",
-    SecureAggregation,
-    {
-        "clients": INTEGER,
-        "length": INTEGER,
-        "bounds": sequence(INTEGER),
-        "bits": INTEGER,
-        "minimum_survivors": INTEGER,
-        "degree": INTEGER,
-        "threshold": INTEGER,
-        "active": BOOLEAN,
-        "round": Field("round_number", INTEGER),
-    },
+_FIELDS: Final[dict[str, Codec[Any] | Field]] = {
+    "clients": INTEGER,
+    "length": INTEGER,
+    "bounds": sequence(INTEGER),
+    "bits": INTEGER,
+    "minimum_survivors": INTEGER,
+    "degree": INTEGER,
+    "threshold": INTEGER,
+    "active": BOOLEAN,
+    "round": Field("round_number", INTEGER),
+}
+_RECORD: Final = Record("parameters of a round", SecureAggregation, _FIELDS)
+_MODULAR_RECORD: Final = Record(
+    "parameters of a modular round", SecureAggregation, _FIELDS | {"modular": BOOLEAN}
 )

@@ -1,0 +1,370 @@
+"""What the mechanisms that add noise to a rounded vector share: rotation, grid, modulus, decoding."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER, Format, Record
+from sfumato.federated.distributed_noise.bounded_rounding import largest_norm_squared, round_within
+from sfumato.federated.distributed_noise.modulus import largest_scale, wraparound_bound
+from sfumato.federated.distributed_noise.rotation import (
+    MAX_DIMENSION,
+    padded_dimension,
+    rotate,
+    rotate_back,
+)
+from sfumato.federated.secure_aggregation.parameters import SecureAggregation
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.privacy.calibration import analytic_gaussian_stddev
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["MAX_BITS", "AdditiveNoise"]
+
+MAX_BITS: Final = 48
+_TOLERANCE: Final = 1 + 1e-9
+"""A scale that was planned on one machine is not refused by the last digits of another's exponentials."""
+_LARGEST_NORM: Final = 2.0**30
+"""In steps: squares of a rounded vector then add up within 64 bits."""
+
+_FORMAT: Final = Format("sfumato.distributed_noise", 1)
+_RECORD: Final[Record[Any]] = Record(
+    "parameters of distributed noise",
+    dict,
+    {
+        "clients": INTEGER,
+        "minimum_survivors": INTEGER,
+        "colluders": INTEGER,
+        "dimension": INTEGER,
+        "clip_norm": NUMBER,
+        "noise_multiplier": NUMBER,
+        "bits": INTEGER,
+        "wraparound": NUMBER,
+        "scale": NUMBER,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditiveNoise(ABC):
+    """Integer noise on a rotated, rounded vector; see `DistributedDiscreteGaussian` for the parameters."""
+
+    clients: int
+    minimum_survivors: int
+    dimension: int
+    clip_norm: float
+    noise_multiplier: float
+    bits: int
+    colluders: int = 0
+    wraparound: float = 1e-6
+    scale: float | None = None
+    l2_squared: int = field(init=False, repr=False)
+
+    _wire_name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _check.integer("clients", self.clients, minimum=3)
+        if _check.integer("dimension", self.dimension, minimum=1) > MAX_DIMENSION:
+            _check.refuse("dimension", "be at most 2^28", self.dimension, "aggregate the vector in parts")
+        for name in ("clip_norm", "noise_multiplier"):
+            self._set(name, _check.positive(name, getattr(self, name)))
+        self._set("wraparound", _check.unit_interval("wraparound", self.wraparound))
+        if not 2 <= _check.integer("bits", self.bits, minimum=1) <= MAX_BITS:
+            _check.refuse("bits", f"be from 2 to {MAX_BITS}", self.bits, "call plan_bits")
+        self._check_survivors()
+        if self.scale is None:
+            self._set("scale", self._finest())
+        elif self._wraps(_check.positive("scale", self.scale)) > self.wraparound * _TOLERANCE:
+            rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
+            _check.refuse("scale", rule, self.scale, "leave it out, or take more bits")
+        self._set("l2_squared", self._largest_squared(self.steps))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, rounds: int = 1, **parameters: Any) -> Self:
+        """Return the mechanism with the smallest noise whose loss of some rounds meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        rounds : int, default 1
+            In how many rounds a client takes part.
+        **parameters
+            All of the class but ``noise_multiplier``.
+
+        Returns
+        -------
+        AdditiveNoise
+            Of this class; the noise multiplier is the smallest to one part in a million.
+        """
+        request = PrivacyTarget.approximate(epsilon, delta, "noise of this kind has no pure guarantee")
+        count = _check.integer("rounds", rounds, minimum=1)
+
+        def loss(noise: Fraction) -> PrivacyLoss:
+            return cls(noise_multiplier=float(noise), **parameters).privacy_loss * count
+
+        start = analytic_gaussian_stddev(
+            sensitivity=math.sqrt(count), epsilon=request.epsilon, delta=request.delta
+        )
+        noise = minimum_noise(loss, request, Fraction(start))
+        return cls(noise_multiplier=float(noise), **parameters)
+
+    def _check_survivors(self) -> None:
+        if _check.integer("minimum_survivors", self.minimum_survivors, minimum=2) > self.clients:
+            rule = f"be at most the {self.clients} clients"
+            _check.refuse("minimum_survivors", rule, self.minimum_survivors, "lower it")
+        if _check.integer("colluders", self.colluders) >= self.minimum_survivors:
+            rule = f"be below the {self.minimum_survivors} survivors, so that an honest one is among them"
+            _check.refuse("colluders", rule, self.colluders, "raise minimum_survivors")
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _finest(self) -> float:
+        found = largest_scale(lambda s: self._wraps(s) <= self.wraparound, _LARGEST_NORM / self.clip_norm)
+        if found is None:
+            rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
+            _check.refuse("bits", rule, self.bits, "take more bits, or allow fewer clients or more chance")
+        return found
+
+    def _wraps(self, scale: float) -> float:
+        norm = scale * self.clip_norm
+        if norm > _LARGEST_NORM:
+            return 1.0
+        share = self._share(self._largest_squared(scale))
+        if share > self._largest_share():
+            return 1.0
+        return wraparound_bound(
+            bits=self.bits,
+            clients=self.clients,
+            norm=norm * (1 + 2.0**-30),  # the rotation's own rounding
+            dimension=self.padded,
+            variance=float(self.clients * share),
+            noise=self._log_moment,
+        )
+
+    def _largest_squared(self, scale: float) -> int:
+        return largest_norm_squared(scale * self.clip_norm, self.padded)
+
+    def _share(self, l2_squared: int) -> Fraction:
+        sure = Fraction(self.noise_multiplier) ** 2 * l2_squared
+        return self._variance_for(sure / self.honest_survivors)
+
+    @property
+    def share_variance(self) -> Fraction:
+        """The variance of each client's noise in squared steps; of discrete Gaussians, their parameter's."""
+        return self._share(self.l2_squared)
+
+    @abstractmethod
+    def _variance_for(self, exact: Fraction) -> Fraction:
+        """Return a variance at or a little above one, of noise that is drawn exactly."""
+
+    @abstractmethod
+    def _largest_share(self) -> int:
+        """Return the largest variance of a client's noise that is drawn."""
+
+    @property
+    def honest_survivors(self) -> int:
+        """The fewest survivors that do not collude, whose noise alone is counted."""
+        return self.minimum_survivors - self.colluders
+
+    @property
+    def padded(self) -> int:
+        """Entries of a message: the dimension, padded to a power of two."""
+        return padded_dimension(self.dimension)
+
+    @property
+    def steps(self) -> float:
+        """The scale, which is known once the parameters are checked."""
+        return cast("float", self.scale)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """What one round costs, under zero-out: the noise of the fewest honest survivors."""
+        return self.loss_against(self.colluders)
+
+    @abstractmethod
+    def loss_against(self, colluders: int) -> PrivacyLoss:
+        """Return what one round costs, under zero-out, if so many clients work with the server."""
+
+    def _honest(self, colluders: int) -> int:
+        """Return the fewest honest survivors; the client in question is one of them."""
+        if _check.integer("colluders", colluders) >= self.minimum_survivors:
+            rule = f"be below the {self.minimum_survivors} survivors, so that an honest one is among them"
+            _check.refuse("colluders", rule, colluders, "nothing is left against so many")
+        return self.minimum_survivors - colluders
+
+    @staticmethod
+    @abstractmethod
+    def _log_moment(variance: float, t: float) -> float:
+        """Bound the log of the moment generating function of noise of a variance, rounded up."""
+
+    @abstractmethod
+    def _draw(self, source: RandomSource) -> NDArray[np.int64]:
+        """Draw one client's noise."""
+
+    @property
+    def wraparound_bound(self) -> float:
+        """A proved bound on the chance that any entry of the sum of all clients wraps around."""
+        return self._wraps(self.steps)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the parameters as a JSON document, which all clients and the server of a round share.
+
+        Returns
+        -------
+        dict
+            What `from_json` reads; the scale is in it.
+        """
+        return _FORMAT.wrap({"mechanism": self._wire_name, **_RECORD.encode(self)})
+
+    @classmethod
+    def from_json(cls, document: object) -> Self:
+        """Return the parameters that `to_json` wrote.
+
+        Parameters
+        ----------
+        document : dict
+            Of this class.
+
+        Returns
+        -------
+        AdditiveNoise
+
+        Raises
+        ------
+        ParameterError
+            If it is no such document.
+        """
+        fields = _FORMAT.unwrap("document", document)[1]
+        if fields.pop("mechanism", None) != cls._wire_name:
+            _check.refuse_type("document", f"be one of {cls.__name__}", document, "read it as its class")
+        return cls(**_RECORD.decode("document", fields))
+
+    def encode(self, vector: ArrayLike, seed: bytes, rng: Rng = None) -> NDArray[np.int64]:
+        """Return a client's message for secure aggregation: clipped, rotated, rounded, with noise.
+
+        Parameters
+        ----------
+        vector : array_like of float, shape (dimension,)
+            Private. A vector with an entry that is not finite counts as zeros.
+        seed : bytes
+            Public, the same for all clients of a round, and chosen without regard to their vectors.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        ndarray of int64, shape (padded,)
+            Residues modulo 2^bits, centred on 0.
+
+        Raises
+        ------
+        ParameterError
+            If the vector has another shape or type; nothing of its values is shown.
+        """
+        given = np.asarray(vector)
+        if given.dtype.kind not in "iuf" or given.shape != (self.dimension,):
+            rule = f"be {self.dimension} numbers"
+            _check.refuse_type("vector", rule, vector, "flatten it, and cut or pad it")
+        source = random_source(rng)
+        rotated = rotate(_clipped(given.astype(np.float64), self.clip_norm), seed)
+        rounded = round_within(rotated * self.steps, self.l2_squared, source)
+        return self._residues(rounded + self._draw(source))
+
+    def _residues(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        half = 1 << (self.bits - 1)
+        centred: NDArray[np.int64] = ((values + half) & ((1 << self.bits) - 1)) - half
+        return centred
+
+    def decode(self, total: ArrayLike, seed: bytes) -> NDArray[np.float64]:
+        """Return the noisy sum of the survivors' vectors from the sum of their messages.
+
+        Parameters
+        ----------
+        total : array_like of int, shape (padded,)
+            Modulo 2^bits, as secure aggregation gives it.
+        seed : bytes
+            That of `encode`.
+
+        Returns
+        -------
+        ndarray of float, shape (dimension,)
+        """
+        given = np.asarray(total)
+        if given.dtype.kind not in "iu" or given.shape != (self.padded,):
+            _check.refuse_type("total", f"be {self.padded} integers", total, "pass the round's total")
+        residues = self._residues(given.astype(np.int64)).astype(np.float64)
+        return rotate_back(residues / self.steps, seed, self.dimension)
+
+    def secure_aggregation(self, **options: Any) -> SecureAggregation:
+        """Return the parameters of a round of secure aggregation that carries the messages.
+
+        Parameters
+        ----------
+        **options
+            ``degree``, ``threshold``, ``active`` and ``round_number`` of `SecureAggregation`.
+
+        Returns
+        -------
+        SecureAggregation
+            Modular, and aborted below ``minimum_survivors``.
+        """
+        half = 1 << (self.bits - 1)
+        return SecureAggregation(
+            clients=self.clients,
+            length=self.padded,
+            bounds=(-half, half - 1),
+            bits=self.bits,
+            minimum_survivors=self.minimum_survivors,
+            modular=True,
+            **options,
+        )
+
+    def variance(self, survivors: int) -> float:
+        """Return a bound on the variance of each entry of the decoded sum, for so many survivors.
+
+        Parameters
+        ----------
+        survivors : int
+            From ``minimum_survivors`` to ``clients``.
+
+        Returns
+        -------
+        float
+            In squared units of the vectors: the noise of all survivors, and at most a quarter of a step
+            squared for each one's rounding. It is about a sum in which no entry wraps around.
+        """
+        count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
+        if count > self.clients:
+            _check.refuse("survivors", f"be at most the {self.clients} clients", count, "lower it")
+        return count * (float(self.share_variance) + 0.25) / self.steps**2
+
+    @property
+    def error_ratio(self) -> float:
+        """Standard deviation of the error over that of one central Gaussian of the same noise multiplier.
+
+        For ``minimum_survivors``, whose noise without the colluders' is what is priced; the rest is the
+        grid's. With more survivors there is more noise.
+        """
+        central = self.noise_multiplier * self.clip_norm
+        return math.sqrt(self.variance(self.minimum_survivors)) / central
+
+
+def _clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:
+    """Return the vector, scaled down to the norm; zeros if an entry is not finite."""
+    largest = float(np.abs(vector).max())
+    if not math.isfinite(largest):
+        return np.zeros_like(vector)
+    if largest == 0:
+        return vector
+    norm = largest * float(np.linalg.norm(vector / largest))
+    return vector * (clip_norm / norm) if norm > clip_norm else vector
