@@ -94,11 +94,12 @@ class PlanarLaplace:
             _check.refuse("epsilon", "be from 1e-9 to 1000 per metre", self.epsilon, "use metres")
         if self.region is not None:
             rule, remedy = "be (left, bottom, right, top) with left < right and bottom < top", "pass metres"
-            ok = isinstance(self.region, tuple) and len(self.region) == 4
-            for edge in self.region if ok else ():
-                _check.finite("region", edge, remedy)
-            if not ok or self.region[0] >= self.region[2] or self.region[1] >= self.region[3]:
-                _check.refuse("region", rule, self.region, remedy)
+            given: object = self.region
+            if not isinstance(given, tuple) or len(given) != 4:
+                _check.refuse("region", rule, given, remedy)
+            left, bottom, right, top = (_check.finite("region", edge, remedy) for edge in given)
+            if left >= right or bottom >= top:
+                _check.refuse("region", rule, given, remedy)
 
     @classmethod
     def from_level(
