@@ -28,9 +28,9 @@ def test_it_is_not_mixed_up_with_anything_else() -> None:
     one = GeoIndistinguishability(epsilon=0.01)
     with pytest.raises(ParameterError, match="never added"):
         one + Gaussian(noise_multiplier=1.0)  # type: ignore[operator]
-    with pytest.raises(ParameterError, match="be for the metric 'plane' in 'm'"):
+    with pytest.raises(ParameterError, match="have the metric and unit"):
         one + GeoIndistinguishability(epsilon=0.01, metric="geodesic")
-    with pytest.raises(ParameterError, match="be for the metric"):
+    with pytest.raises(ParameterError, match="have the metric and unit"):
         one + GeoIndistinguishability(epsilon=0.01, unit="1")
 
 

@@ -63,14 +63,14 @@ def test_what_is_no_metric() -> None:
         with pytest.raises(ParameterError, match=words):
             PlaceMetric(distances)  # type: ignore[arg-type]
     for edges, lengths, words in (
-        ([[0, 1], [2, 3]], [1.0, 1.0], "connect all nodes"),
+        ([[0, 1], [2, 3]], [1.0, 1.0], "be ways between all nodes"),
         ([[0, 1]], [0.0], "positive and finite"),
         ([[0, -1]], [1.0], "one is negative"),
         ([[0.5, 1]], [1.0], "pairs of whole numbers"),
     ):
         with pytest.raises(ParameterError, match=words):
             PlaceMetric.road_network(edges, lengths)
-    with pytest.raises(ParameterError, match="join listed points"):
+    with pytest.raises(ParameterError, match="be between listed points"):
         PlaceMetric.road_network([[0, 2]], [1.0], points=[[0, 0], [1, 1]])
     with pytest.raises(ParameterError, match="these places have none"):
         PlaceMetric(np.array([[0.0, 1], [1, 0]])).nearest([[0, 0]])

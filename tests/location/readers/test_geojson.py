@@ -41,6 +41,7 @@ def test_points_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
+    value: Any
     for value in ({"type": "Polygon", "coordinates": []}, {"type": "Feature", "geometry": None}, 3):
         with pytest.raises(ParameterError, match="file must have points and lines only"):
             read_geojson(_written(tmp_path, value))

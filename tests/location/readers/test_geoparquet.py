@@ -43,6 +43,8 @@ def test_points_in_both_byte_orders(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     good: list[bytes | None] = [_point(1, 2)]
+    column: dict[str, Any]
+    values: Any
     for values, column, words in (
         ([struct.pack("<BIdd", 1, 2, 0, 0)], {}, "points only"),
         ([b"\x01"], {}, "points only"),

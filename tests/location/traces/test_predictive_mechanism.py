@@ -13,7 +13,7 @@ NOISE = PlanarLaplace(epsilon=0.01)
 
 
 def _walk(**given: Any) -> PredictiveMechanism:
-    parameters = {
+    parameters: dict[str, Any] = {
         "noise": NOISE,
         "test_epsilon": 0.01,
         "threshold": 2000.0,
@@ -78,7 +78,7 @@ def test_near_is_decided_at_the_threshold() -> None:
     walk = _walk(
         threshold=1000.0, max_positions=2, max_draws=2, test_epsilon=0.1, noise=PlanarLaplace(epsilon=100.0)
     )
-    far = [len(np.unique(walk.release([[0, 0], [d, 0]], rng=3), axis=0)) for d in (700.0, 1300.0)]
+    far = [len(np.unique(walk.release(np.array([[0, 0], [d, 0]]), rng=3), axis=0)) for d in (700.0, 1300.0)]
     assert far == [1, 2]
 
 

@@ -137,8 +137,8 @@ class GeoIndistinguishability:
         if (self.metric, self.unit) != (other.metric, other.unit):
             _check.refuse(
                 "the other guarantee",
-                f"be for the metric {self.metric!r} in {self.unit!r}",
-                f"{other.metric} in {other.unit}",
+                f"have the metric and unit {(self.metric, self.unit)!r}",
+                (other.metric, other.unit),
                 "state both for one metric",
             )
         return GeoIndistinguishability(

@@ -193,11 +193,15 @@ class PlaceMetric:
         pairs, weights = network_edges(edges, lengths)
         size = int(pairs.max()) + 1 if points is None else as_points("points", points).shape[0]
         if pairs.max() >= size:
-            _check.refuse_state("edges", "join listed points", "one does not", "pass a point for each node")
+            _check.refuse_state(
+                "edges", "be between listed points", "one does not", "pass a point for each node"
+            )
         ways = _ways(pairs, weights, size, two_way=two_way)
         if not np.isfinite(ways).all():
             found = "some cannot be reached from each other"
-            _check.refuse_state("edges", "connect all nodes", found, "pass the largest connected part")
+            _check.refuse_state(
+                "edges", "be ways between all nodes", found, "pass the largest connected part"
+            )
         return cls(ways, "road network", "m", None if points is None else as_points("points", points))
 
     def nearest(self, points: ArrayLike) -> NDArray[np.int64]:

@@ -152,7 +152,7 @@ def _highs(program: LinearProgram) -> tuple[NDArray[np.float64], NDArray[np.floa
         method="highs-ipm",
     )
     if found.x is None:
-        _check.refuse_state("solver", "find a table", "HiGHS found none", "use solver='interior-point'")
+        _check.refuse_state("solver", "have a solution", "HiGHS found none", "use solver='interior-point'")
     table: NDArray[np.float64] = found.x.reshape(n, m)
     multipliers: NDArray[np.float64] = np.maximum(-found.ineqlin.marginals, 0).reshape(-1, m)
     return table, multipliers
