@@ -14,7 +14,7 @@ def test_the_stretch_is_what_the_graph_has() -> None:
     sizes = []
     for asked in (1.0, 1.05, 1.5):
         few = spanner(places, stretch=asked)
-        graph = coo_array((few.lengths, few.edges.T), shape=(40, 40)).tocsr()
+        graph = coo_array((few.lengths, few.edges.T.astype(np.int32)), shape=(40, 40)).tocsr()
         ways = shortest_path(graph, directed=False)
         apart = ~np.eye(40, dtype=bool)
         assert (ways[apart] / places.distances[apart]).max() == pytest.approx(few.stretch, rel=1e-11)

@@ -27,8 +27,8 @@ class HeatMap(NamedTuple):
 
     Examples
     --------
-    >>> HeatMap(np.array([3.0]), np.array([1.0])).counts.sum()
-    np.float64(3.0)
+    >>> HeatMap(np.array([3.0]), np.array([1.0])).counts
+    array([3.])
     """
 
     counts: NDArray[np.float64]

@@ -80,5 +80,5 @@ def elastic_metric(
     few = spanner(metric, stretch=_STRETCH)
     scale = level / radius
     lengths = few.lengths * (scale[few.edges[:, 0]] + scale[few.edges[:, 1]]) / 2
-    graph = coo_array((lengths, few.edges.T), shape=(metric.size, metric.size)).tocsr()
+    graph = coo_array((lengths, few.edges.T.astype(np.int32)), shape=(metric.size, metric.size)).tocsr()
     return PlaceMetric(shortest_path(graph, directed=False), "elastic", "1", metric.points)

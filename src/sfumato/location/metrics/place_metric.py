@@ -273,7 +273,8 @@ def _ways(pairs: NDArray[Any], weights: NDArray[Any], size: int, *, two_way: boo
     if two_way:
         direct = np.minimum(direct, direct.T)
     np.fill_diagonal(direct, np.inf)
-    row, column = np.nonzero(np.isfinite(direct))
+    # Old versions of scipy take 32-bit indices only.
+    row, column = np.argwhere(np.isfinite(direct)).T.astype(np.int32)
     graph = coo_array((direct[row, column], (row, column)), shape=(size, size)).tocsr()
     found: NDArray[Any] = shortest_path(graph, directed=True)
     return found
