@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sfumato.location.metrics.elastic import elastic_metric
     from sfumato.location.metrics.place_metric import PlaceMetric
     from sfumato.location.metrics.projection import Projection
-    from sfumato.location.metrics.spanner import Spanner, spanner
+    from sfumato.location.metrics.spanner import Spanner, greedy_spanner
     from sfumato.location.places.cell_reports import planar_laplace_on_places
     from sfumato.location.places.exponential import exponential_mechanism
     from sfumato.location.places.optimal import OptimalMechanism, optimal_mechanism
@@ -66,6 +66,7 @@ __all__ = [
     "elastic_metric",
     "exponential_mechanism",
     "from_geopandas",
+    "greedy_spanner",
     "heat_map",
     "infer_home_and_work",
     "match_trace",
@@ -74,7 +75,6 @@ __all__ = [
     "read_geojson",
     "read_geoparquet",
     "read_gpx",
-    "spanner",
 ]
 
 __getattr__, __dir__ = attach(
@@ -99,6 +99,7 @@ __getattr__, __dir__ = attach(
         "elastic_metric": "sfumato.location.metrics.elastic",
         "exponential_mechanism": "sfumato.location.places.exponential",
         "from_geopandas": "sfumato.location.readers.geoparquet",
+        "greedy_spanner": "sfumato.location.metrics.spanner",
         "heat_map": "sfumato.location.heat_maps.heat_map",
         "infer_home_and_work": "sfumato.location.adversaries.trace_inference",
         "match_trace": "sfumato.location.adversaries.trace_inference",
@@ -107,6 +108,5 @@ __getattr__, __dir__ = attach(
         "read_geojson": "sfumato.location.readers.geojson",
         "read_geoparquet": "sfumato.location.readers.geoparquet",
         "read_gpx": "sfumato.location.readers.gpx",
-        "spanner": "sfumato.location.metrics.spanner",
     },
 )

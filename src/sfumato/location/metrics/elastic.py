@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import shortest_path
 from sfumato import _check
 from sfumato.location.metrics.coordinates import as_prior
 from sfumato.location.metrics.place_metric import PlaceMetric
-from sfumato.location.metrics.spanner import spanner
+from sfumato.location.metrics.spanner import greedy_spanner
 
 __all__ = ["elastic_metric"]
 
@@ -77,7 +77,7 @@ def elastic_metric(
     # A place that has the share itself is hidden within its nearest neighbour's distance.
     rows = np.arange(metric.size)
     radius = metric.distances[rows, order[rows, np.maximum(first, 1)]]
-    few = spanner(metric, stretch=_STRETCH)
+    few = greedy_spanner(metric, stretch=_STRETCH)
     scale = level / radius
     lengths = few.lengths * (scale[few.edges[:, 0]] + scale[few.edges[:, 1]]) / 2
     graph = coo_array((lengths, few.edges.T.astype(np.int32)), shape=(metric.size, metric.size)).tocsr()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.location.metrics.place_metric import PlaceMetric
 
-__all__ = ["Spanner", "spanner"]
+__all__ = ["Spanner", "greedy_spanner"]
 
 
 class Spanner(NamedTuple):
@@ -27,7 +27,7 @@ class Spanner(NamedTuple):
 
     Examples
     --------
-    >>> spanner(PlaceMetric.grid(2, 2), stretch=1.5).stretch < 1.415
+    >>> greedy_spanner(PlaceMetric.grid(2, 2), stretch=1.5).stretch < 1.415
     True
     """
 
@@ -36,7 +36,7 @@ class Spanner(NamedTuple):
     stretch: float
 
 
-def spanner(metric: PlaceMetric, *, stretch: float) -> Spanner:
+def greedy_spanner(metric: PlaceMetric, *, stretch: float) -> Spanner:
     """Return the greedy spanner: edges from short to long, each where no way is short enough yet.
 
     Parameters
@@ -68,7 +68,7 @@ def spanner(metric: PlaceMetric, *, stretch: float) -> Spanner:
 
     Examples
     --------
-    >>> few = spanner(PlaceMetric.grid(5, 5), stretch=1.1)
+    >>> few = greedy_spanner(PlaceMetric.grid(5, 5), stretch=1.1)
     >>> len(few.edges) < 25 * 24 / 2, few.stretch <= 1.1
     (True, True)
     """

@@ -51,9 +51,9 @@ def exponential_mechanism(metric: PlaceMetric, *, epsilon: float) -> PlaceMechan
     epsilon = _check.positive("epsilon", epsilon, "pass a number per metre, such as math.log(4) / 200")
     if metric.size < 2:
         _check.refuse_state("metric", "have two places", "it has one", "pass more places")
-    if epsilon * float(metric.distances.max()) > 80:
+    if epsilon * float(metric.distances.max()) > 40:
         _check.refuse(
-            "epsilon", "keep every report possible", epsilon, "pass less than 80 over the largest distance"
+            "epsilon", "keep every report possible", epsilon, "pass less than 40 over the largest distance"
         )
     low, high = 0.5 * (1 - 1e-9), 1.0
     best = whole_weights(np.exp(-low * epsilon * metric.distances))

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, eye_array, kron
 from sfumato import _check
 from sfumato.location.metrics.coordinates import as_prior, distance_matrix
 from sfumato.location.metrics.place_metric import PlaceMetric
-from sfumato.location.metrics.spanner import spanner
+from sfumato.location.metrics.spanner import greedy_spanner
 from sfumato.location.places.interior_point import LinearProgram, dual_bound, solve
 from sfumato.location.places.place_mechanism import PlaceMechanism, whole_weights
 
@@ -121,14 +121,14 @@ def optimal_mechanism(
         _check.refuse_type(
             "loss", "have one row and column for each place", costs, "pass loss[place, report]"
         )
-    few = spanner(metric, stretch=stretch)
+    few = greedy_spanner(metric, stretch=stretch)
     factors = np.exp(epsilon * (1 - _MARGIN) / few.stretch * few.lengths)
     program = LinearProgram(given[:, None] * costs, few.edges, factors)
     table, multipliers = solve(program) if solver == "interior-point" else _highs(program)
     repaired = _repaired(table, metric, epsilon * (1 - _MARGIN))
     mechanism = PlaceMechanism(metric, whole_weights(repaired), epsilon)
     # The bound is for the epsilon that was asked, which is larger than the program's by the margin.
-    exact = LinearProgram(program.costs, few.edges, np.exp(epsilon / few.stretch * few.lengths) * (1 + 1e-12))
+    exact = LinearProgram(program.costs, few.edges, np.exp(epsilon / few.stretch * few.lengths) * (1 + 1e-10))
     return OptimalMechanism(
         mechanism,
         mechanism.expected_loss(given, costs),
