@@ -20,6 +20,7 @@ BENCHMARKS = {
     "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
     "local": "benchmarks.local",
+    "location": "benchmarks.location",
     "local-sweep": "benchmarks.local_sweep",
     "team": "benchmarks.team",
     "topdown": "benchmarks.topdown",

@@ -1,0 +1,1 @@
+"""What an adversary learns from reports, and what they are still worth."""

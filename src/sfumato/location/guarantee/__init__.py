@@ -1,0 +1,1 @@
+"""The guarantee of this room, which is no epsilon of differential privacy."""

@@ -1,0 +1,1 @@
+"""Maps of where many devices are, from their reports."""

@@ -1,0 +1,1 @@
+"""Distances between places: a plane with its distortion, the ellipsoid, roads, elastic metrics, spanners."""

@@ -1,0 +1,1 @@
+"""Mechanisms on finitely many places."""

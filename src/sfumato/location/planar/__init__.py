@@ -1,0 +1,1 @@
+"""The planar Laplace mechanism on a lattice."""

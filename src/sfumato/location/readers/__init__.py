@@ -1,0 +1,1 @@
+"""Points from files and frames."""

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.errors import ParameterError, SourceError
+from sfumato.location import read_geojson
+
+
+def _written(folder: Path, value: Any) -> Path:
+    path = folder / "places.geojson"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def test_points_of_every_kind(tmp_path: Path) -> None:
+    line = {"type": "LineString", "coordinates": [[3, 4, 100], [5, 6]]}
+    found = read_geojson(
+        _written(
+            tmp_path,
+            {
+                "type": "FeatureCollection",
+                "features": [
+                    {
+                        "type": "Feature",
+                        "geometry": {"type": "Point", "coordinates": [1, 2]},
+                        "properties": {},
+                    },
+                    {"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": [line]}},
+                    {"type": "MultiLineString", "coordinates": [[[7, 8]], [[9, 10]]]},
+                ],
+            },
+        )
+    )
+    assert found.longitude.tolist() == [1, 3, 5, 7, 9]
+    assert found.latitude.tolist() == [2, 4, 6, 8, 10]
+    assert found.time is None
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    value: Any
+    for value in ({"type": "Polygon", "coordinates": []}, {"type": "Feature", "geometry": None}, 3):
+        with pytest.raises(ParameterError, match="file must have points and lines only"):
+            read_geojson(_written(tmp_path, value))
+    for point in ([181 + 180, 0], [0, 91], [0, None], [0, "north"]):
+        with pytest.raises(ParameterError, match="itude must be"):
+            read_geojson(_written(tmp_path, {"type": "Point", "coordinates": point}))
+    for value in (
+        {"type": "Point"},
+        {"type": "Point", "coordinates": [1]},
+        {"type": "MultiPoint", "coordinates": 3},
+    ):
+        with pytest.raises(SourceError, match="no GeoJSON"):
+            read_geojson(_written(tmp_path, value))
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_geojson(tmp_path / "none.geojson")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from sfumato.errors import ParameterError, SourceError
+from sfumato.location import from_geopandas, read_geoparquet
+
+
+def _point(x: float, y: float, order: str = "<") -> bytes:
+    return struct.pack(f"{order}BIdd", order == "<", 1, x, y)
+
+
+def _written(folder: Path, values: list[bytes | None], **column: Any) -> Path:
+    described = {
+        "primary_column": "where",
+        "columns": {"where": {"encoding": "WKB", "geometry_types": []} | column},
+    }
+    table = pa.table({"name": ["x"] * len(values), "where": pa.array(values, pa.binary())})
+    path = folder / "places.parquet"
+    parquet.write_table(table.replace_schema_metadata({"geo": json.dumps(described)}), path)
+    return path
+
+
+def test_points_in_both_byte_orders(tmp_path: Path) -> None:
+    values: list[bytes | None] = [_point(13.4, 52.5), _point(-70.0, -33.5, ">")]
+    for crs in (
+        {},
+        {"crs": {"id": {"authority": "EPSG", "code": 4326}}},
+        {"crs": {"id": {"authority": "OGC", "code": "CRS84"}}},
+    ):
+        found = read_geoparquet(_written(tmp_path, values, **crs))
+        assert found.latitude.tolist() == [52.5, -33.5]
+        assert found.longitude.tolist() == [13.4, -70.0]
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    good: list[bytes | None] = [_point(1, 2)]
+    column: dict[str, Any]
+    values: Any
+    for values, column, words in (
+        ([struct.pack("<BIdd", 1, 2, 0, 0)], {}, "points only"),
+        ([b"\x01"], {}, "points only"),
+        ([None], {}, "a coordinate is missing"),
+        (good, {"encoding": "point"}, "file must be encoded as WKB"),
+        (good, {"crs": {"id": {"authority": "EPSG", "code": 3857}}}, "be in WGS 84"),
+        (good, {"crs": None}, "be in WGS 84"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            read_geoparquet(_written(tmp_path, values, **column))
+    other = tmp_path / "other.parquet"
+    other.write_bytes(b"PAR1")
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_geoparquet(other)
+
+
+def test_a_parquet_file_without_geography(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"a": [1]}), tmp_path / "plain.parquet")
+    with pytest.raises(SourceError, match="no key 'geo'"):
+        read_geoparquet(tmp_path / "plain.parquet")
+
+
+class _Column:
+    def __init__(self, values: list[Any]) -> None:
+        self.values = np.array(values)
+
+    def to_numpy(self) -> Any:
+        return self.values
+
+
+class _Geometry:
+    """What is used of a GeoSeries."""
+
+    def __init__(self, crs: int | None, kind: str = "Point") -> None:
+        self.crs = crs
+        self.geom_type = np.array([kind])
+        self.x, self.y = _Column([13.4]), _Column([52.5])
+        self.asked: list[int] = []
+
+    @property
+    def geometry(self) -> _Geometry:
+        return self
+
+    def to_crs(self, code: int) -> _Geometry:
+        self.asked.append(code)
+        return self
+
+    def isna(self) -> Any:
+        return np.array([False])
+
+
+def test_frames_are_converted_to_degrees() -> None:
+    frame = _Geometry(3857)
+    found = from_geopandas(frame)
+    assert frame.asked == [4326]
+    assert (found.latitude[0], found.longitude[0]) == (52.5, 13.4)
+    with pytest.raises(ParameterError, match="have a reference system"):
+        from_geopandas(_Geometry(None))
+    with pytest.raises(ParameterError, match="points only"):
+        from_geopandas(_Geometry(4326, "Polygon"))
