@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
+    from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
         prio3_histogram,
@@ -37,12 +38,19 @@ if TYPE_CHECKING:
         prio3_sum_vec,
         prio3_sum_vec_with_multiproof,
     )
+    from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+    from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
+    from sfumato.federated.vdaf.poplar.poplar1_aggregator import Poplar1Aggregator
     from sfumato.federated.vdaf.prio3 import Prio3
     from sfumato.federated.vdaf.report_batch import ShardedReports, VerifyState
 
 __all__ = [
     "AggregatedSum",
+    "AggregationParameter",
+    "AggregatorNoise",
     "NeighborPlan",
+    "Poplar1",
+    "Poplar1Aggregator",
     "Prio3",
     "Prio3Aggregator",
     "SecureAggregation",
@@ -66,7 +74,11 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
+        "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
+        "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
+        "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
+        "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.crypto.fields.ntt_field import FIELD64, Elements
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD64
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.circuits.gadget import PolyEval
+from sfumato.mechanisms.base.sensitivity import Shift
 
 __all__ = ["Forged", "HigherDegree"]
 
@@ -22,6 +24,7 @@ class HigherDegree(Circuit):
     output_length = 1
     equations = 1
     gadget = PolyEval((0, 2, -3, 1))
+    shift = Shift.entries(1, 2)
 
     def encode(self, measurements: Measurements) -> Elements:
         return self.field.vector(measurements)[:, None]
@@ -54,7 +57,7 @@ class Forged(Circuit):
         rows: Elements = self.circuit.field.vector(self.encoding)[None].repeat(len(measurements), 0)
         return rows
 
-    gadget = calls = encoded_length = output_length = equations = property(lambda _: None)
+    gadget = calls = encoded_length = output_length = equations = shift = property(lambda _: None)
 
     def truncate(self, encoded: Elements) -> Elements:
         raise AssertionError

@@ -1,14 +1,16 @@
-/* Python's door to the fields and to TurboSHAKE128: every size is checked here, once per call. */
+/* Python's door to the fields, to TurboSHAKE128 and to fixed-key AES: every size is checked here, once per call. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "_aes.h"
 #include "_field.h"
+#include "_field_255.h"
 #include "_turboshake.h"
 
 /* Whole, aligned elements of a buffer, or -1 with an error set. */
 static Py_ssize_t elements(const Py_buffer *buffer, int limbs) {
-    if ((limbs != 1 && limbs != 2) || buffer->len % (8 * limbs) || (uintptr_t)buffer->buf % 8) {
-        PyErr_SetString(PyExc_ValueError, "vectors must hold whole, aligned elements of one or two limbs");
+    if ((limbs != 1 && limbs != 2 && limbs != 4) || buffer->len % (8 * limbs) || (uintptr_t)buffer->buf % 8) {
+        PyErr_SetString(PyExc_ValueError, "vectors must hold whole, aligned elements of one, two or four limbs");
         return -1;
     }
     return buffer->len / (8 * limbs);
@@ -31,7 +33,7 @@ static PyObject *py_combine(PyObject *self, PyObject *args) {
                elements(&at[0], limbs) >= 0 && elements(&at[1], limbs) >= 0;
     if (good) {
         Py_BEGIN_ALLOW_THREADS
-        (limbs == 1 ? combine_64 : combine_128)(kind, at[0].buf, at[1].buf, at[2].buf, count);
+        (limbs == 1 ? combine_64 : limbs == 2 ? combine_128 : combine_255)(kind, at[0].buf, at[1].buf, at[2].buf, count);
         Py_END_ALLOW_THREADS
     }
     return finish(at, 3, good, "a, b and out must be as long");
@@ -49,7 +51,8 @@ static PyObject *py_dots(PyObject *self, PyObject *args) {
                                                 second / inner == groups / period));
     if (good) {
         Py_BEGIN_ALLOW_THREADS
-        (limbs == 1 ? dots_64 : dots_128)(at[0].buf, alone ? NULL : at[1].buf, inner, period, at[2].buf, groups);
+        (limbs == 1 ? dots_64 : limbs == 2 ? dots_128 : dots_255)(at[0].buf, alone ? NULL : at[1].buf, inner, period,
+                                                                 at[2].buf, groups);
         Py_END_ALLOW_THREADS
     }
     return finish(at, 3, good, "out must have one element for each group, and b one group for each period");
@@ -62,13 +65,13 @@ static PyObject *py_transform(PyObject *self, PyObject *args) {
     Py_buffer at[2];
     if (!PyArg_ParseTuple(args, "inw*y*:transform", &limbs, &size, &at[0], &at[1])) return NULL;
     Py_ssize_t count = elements(&at[0], limbs), table = elements(&at[1], limbs);
-    int good = count >= 0 && table >= 0 && size > 0 && !(size & (size - 1)) && count % size == 0 && table >= size / 2;
+    int good = limbs < 4 && count >= 0 && table >= 0 && size > 0 && !(size & (size - 1)) && count % size == 0 && table >= size / 2;
     if (good) {
         Py_BEGIN_ALLOW_THREADS
         (limbs == 1 ? transform_64 : transform_128)(at[0].buf, size, count / size, at[1].buf);
         Py_END_ALLOW_THREADS
     }
-    return finish(at, 2, good, "rows must be of a power of two, and the table of half of it");
+    return finish(at, 2, good, "rows must be of a power of two and of one or two limbs, and the table of half of it");
 }
 
 static PyObject *py_invert(PyObject *self, PyObject *args) {
@@ -77,16 +80,16 @@ static PyObject *py_invert(PyObject *self, PyObject *args) {
     Py_buffer at[1];
     if (!PyArg_ParseTuple(args, "iw*:invert", &limbs, &at[0])) return NULL;
     Py_ssize_t count = elements(&at[0], limbs);
-    uint64_t *before = count < 0 ? NULL : malloc((size_t)at[0].len + 1);
+    uint64_t *before = count < 0 || limbs > 2 ? NULL : malloc((size_t)at[0].len + 1);
     if (before) {
         Py_BEGIN_ALLOW_THREADS
         good = limbs == 1 ? invert_64(at[0].buf, count, before, P64 - 2) : invert_128(at[0].buf, count, before, P128 - 2);
         Py_END_ALLOW_THREADS
         free(before);
-    } else if (count >= 0) {
+    } else if (count >= 0 && limbs <= 2) {
         PyErr_NoMemory();
     }
-    return finish(at, 1, good, "values must not be zero");
+    return finish(at, 1, good, "values must not be zero, and of one or two limbs");
 }
 
 static void bytes_of(const uint8_t *messages, Py_ssize_t size, int domain, uint8_t *out, Py_ssize_t each,
@@ -107,7 +110,14 @@ static void elements_of(int limbs, const uint8_t *messages, Py_ssize_t size, int
     for (Py_ssize_t row = 0; row < rows; row++) {
         Sponge sponge;
         absorb(&sponge, messages + row * size, size, (uint8_t)domain);
-        for (Py_ssize_t i = 0; i < each;) {
+        for (Py_ssize_t i = 0; limbs == 4 && i < each;) {
+            quad x;
+            for (int k = 0; k < 4; k++) x.limb[k] = squeeze(&sponge);
+            x.limb[3] &= P255.limb[3];
+            quad rest;
+            if (less_255(x, P255, &rest)) store_255(out, row * each + i++, x);
+        }
+        for (Py_ssize_t i = 0; limbs < 4 && i < each;) {
             wide x = squeeze(&sponge);
             if (limbs == 2) x |= (wide)squeeze(&sponge) << 64;
             if (x >= (limbs == 1 ? P64 : P128)) continue;
@@ -134,6 +144,30 @@ static PyObject *py_turboshake(PyObject *self, PyObject *args) {
     return finish(at, 2, good, "messages and out must be whole rows, and the domain from 1 to 127");
 }
 
+static PyObject *py_fixed_key_aes(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_ssize_t rows, blocks;
+    Py_buffer at[3];
+    if (!PyArg_ParseTuple(args, "nny*y*w*:fixed_key_aes", &rows, &blocks, &at[0], &at[1], &at[2])) return NULL;
+    int good = rows > 0 && blocks > 0 && at[0].len == 16 * rows && at[1].len % (16 * rows) == 0 &&
+               at[2].len % blocks == 0 && at[2].len / blocks == at[1].len && has_aes();
+    if (good) {
+        Py_ssize_t each = at[1].len / rows;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t row = 0; row < rows; row++)
+            hash_row((const uint8_t *)at[0].buf + 16 * row, (const uint8_t *)at[1].buf + each * row,
+                     (uint8_t *)at[2].buf + each * blocks * row, each / 16, blocks);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 3, good, "keys must have 16 bytes a row, seeds whole blocks, and out as many for each seed");
+}
+
+static PyObject *py_has_aes(PyObject *self, PyObject *args) {
+    (void)self;
+    (void)args;
+    return PyBool_FromLong(has_aes());
+}
+
 static PyMethodDef methods[] = {
     {"combine", py_combine, METH_VARARGS, "combine(limbs, kind, a, b, out): a + b, a - b or a * b, kind 0, 1 or 2."},
     {"dots", py_dots, METH_VARARGS,
@@ -145,13 +179,16 @@ static PyMethodDef methods[] = {
     {"turboshake", py_turboshake, METH_VARARGS,
      "turboshake(limbs, domain, rows, messages, out): TurboSHAKE128 of each row, as bytes where limbs is 0, else as "
      "field elements by rejection."},
+    {"fixed_key_aes", py_fixed_key_aes, METH_VARARGS,
+     "fixed_key_aes(rows, blocks, keys, seeds, out): each row's seeds hashed to blocks of 16 bytes under the row's key."},
+    {"has_aes", py_has_aes, METH_NOARGS, "has_aes(): whether this processor has instructions for AES."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "sfumato.crypto.fields._kernel", .m_doc = "Prime fields and TurboSHAKE128.",
+    PyModuleDef_HEAD_INIT, .m_name = "sfumato.crypto.fields._kernel", .m_doc = "Prime fields, TurboSHAKE128 and fixed-key AES.",
     .m_size = 0,           .m_methods = methods,                      .m_slots = slots,
 };
 

@@ -6,6 +6,7 @@ compiled code of `sfumato.crypto.fields` runs it on many messages of one length 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.crypto.fields import _kernel
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements, PrimeField
 
 __all__ = ["SEED_SIZE", "XofTurboShake128", "turboshake128"]
 
@@ -103,12 +104,12 @@ class XofTurboShake128:
             _kernel.turboshake(0, _XOF_DOMAIN, self._rows, self._messages, out)
         return out
 
-    def elements(self, field: NttField, count: int) -> Elements:
+    def elements(self, field: PrimeField, count: int) -> Elements:
         """Return uniform field elements of each output, by rejection of what is not below the modulus.
 
         Parameters
         ----------
-        field : NttField
+        field : PrimeField
             The field.
         count : int
             How many elements of each.
@@ -122,3 +123,48 @@ class XofTurboShake128:
         if out.size:
             _kernel.turboshake(field.limbs, _XOF_DOMAIN, self._rows, self._messages, out)
         return out
+
+    def runs(self, lengths: Sequence[tuple[PrimeField, int]]) -> list[Elements]:
+        """Return runs of uniform elements of several fields, one after another in each output.
+
+        Parameters
+        ----------
+        lengths : sequence of tuple
+            Fields, and how many elements of each.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            Of shape ``(rows, count, limbs)``.
+        """
+        stream, start, out = self.stream(sum(field.size * count for field, count in lengths)), 0, []
+        again = np.zeros(self._rows, np.bool_)
+        for field, count in lengths:
+            words = stream[:, start : start + field.size * count].reshape(-1, field.size).copy()
+            words[:, -1] &= _highest(field)
+            elements, sound = field.decoded(words)
+            again |= ~sound.reshape(self._rows, count).all(axis=1)
+            out.append(elements.reshape(self._rows, count, field.limbs))
+            start += field.size * count
+        for row in np.flatnonzero(again):  # what is not below a modulus is passed over, and shifts the rest
+            for run, elements in zip(out, self._slowly(int(row), lengths), strict=True):
+                run[row] = elements
+        return out
+
+    def _slowly(self, row: int, lengths: Sequence[tuple[PrimeField, int]]) -> Iterator[Elements]:
+        stream, start = b"", 0
+        for field, count in lengths:
+            found: list[int] = []
+            while len(found) < count:
+                if len(stream) < start + field.size:
+                    stream = turboshake128(self._messages[row].tobytes(), _XOF_DOMAIN, 2 * len(stream) + 1024)
+                word = bytearray(stream[start : start + field.size])
+                word[-1] &= _highest(field)
+                value, start = int.from_bytes(word, "little"), start + field.size
+                if value < field.modulus:
+                    found.append(value)
+            yield field.vector(found)
+
+
+def _highest(field: PrimeField) -> int:
+    return 255 >> 8 * field.size - field.modulus.bit_length()

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.prio3 import Prio3
 from sfumato.federated.vdaf.report_batch import VerifyState
 from sfumato.federated.vdaf.seed_expansion import Rows
+from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["Prio3Aggregator", "UsedVerifyKeys"]
 
@@ -72,11 +74,14 @@ class Prio3Aggregator:
         Which one this is; 0 is the leader.
     used_keys : UsedVerifyKeys
         Where the key is claimed.
+    noise : AggregatorNoise, optional
+        What is added to every share before it leaves; without it the sums are exact. A report is in one sum
+        only, so its loss is that of one release.
 
     Raises
     ------
     ParameterError
-        If the key was used before.
+        If the key was used before, or the noise does not cover the function.
 
     Examples
     --------
@@ -97,8 +102,20 @@ class Prio3Aggregator:
     (2, 3)
     """
 
-    def __init__(self, prio3: Prio3, verify_key: bytes, aggregator: int, used_keys: UsedVerifyKeys) -> None:
+    def __init__(
+        self,
+        prio3: Prio3,
+        verify_key: bytes,
+        aggregator: int,
+        used_keys: UsedVerifyKeys,
+        *,
+        noise: AggregatorNoise | None = None,
+    ) -> None:
         _check.instance("prio3", prio3, Prio3)
+        if noise is not None:
+            _check.instance("noise", noise, AggregatorNoise)
+            noise.check_covers(prio3)
+        self._noise = noise
         _check.instance("used_keys", used_keys, UsedVerifyKeys)
         used_keys.claim(verify_key)
         self._prio3, self._key, self._aggregator = prio3, verify_key, aggregator
@@ -186,17 +203,22 @@ class Prio3Aggregator:
         self._reports += int(chosen.sum())
         self._state = self._accepted = None
 
-    def aggregate_share(self) -> bytes:
-        """Return the share of the sum over all counted reports, and start a new sum.
+    def aggregate_share(self, rng: Rng = None) -> bytes:
+        """Return the share of the sum over all counted reports, with noise, and start a new sum.
 
-        No report is in two sums. The share is exact: add noise to it (`Prio3.added`) before it leaves.
+        No report is in two sums. Without ``noise`` the share is exact.
+
+        Parameters
+        ----------
+        rng : None, int, numpy Generator or RandomSource
+            None draws the noise from the operating system's entropy; anything seeded only simulates.
 
         Returns
         -------
         bytes
         """
         share, self._total = self._total, bytes(self._prio3.aggregate_share_size)
-        return share
+        return share if self._noise is None else self._noise.added(self._prio3, share, rng)
 
 
 def _flags(name: str, value: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:

@@ -9,7 +9,6 @@ differentially private unless aggregators add noise to their shares of it (`Prio
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -18,11 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import Elements
-from sfumato.crypto.xof.turboshake import SEED_SIZE
+from sfumato.crypto.fields.field import Elements
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.message_sizes import MessageSizes
-from sfumato.federated.vdaf.report_batch import ShardedReports, VerifyState
+from sfumato.federated.vdaf.report_batch import (
+    ShardedReports,
+    VerifyState,
+    check_verify_key,
+    checked_rows,
+    fresh_rows,
+)
 from sfumato.federated.vdaf.report_steps import ReportSteps
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows, SeedExpansion
 
@@ -123,8 +127,16 @@ class Prio3(MessageSizes):
         """
         encoded = self.circuit.encode(measurements)
         rows = len(encoded)
-        nonces = _fresh(rows, NONCE_SIZE) if nonces is None else _rows("nonces", nonces, rows, NONCE_SIZE)
-        rand = _fresh(rows, self.rand_size) if rand is None else _rows("rand", rand, rows, self.rand_size)
+        nonces = (
+            fresh_rows(rows, NONCE_SIZE)
+            if nonces is None
+            else checked_rows("nonces", nonces, rows, NONCE_SIZE)
+        )
+        rand = (
+            fresh_rows(rows, self.rand_size)
+            if rand is None
+            else checked_rows("rand", rand, rows, self.rand_size)
+        )
         public = np.empty((rows, self.public_share_size), np.uint8)
         inputs = [np.empty((rows, self.input_share_size(j)), np.uint8) for j in range(self.shares)]
         for part in self.steps.blocks(rows):
@@ -161,19 +173,15 @@ class Prio3(MessageSizes):
         ParameterError
             If the key or the messages have another size.
         """
-        _check.instance("verify_key", verify_key, bytes)
-        if len(verify_key) != SEED_SIZE:
-            _check.refuse(
-                "len(verify_key)", f"be {SEED_SIZE}", len(verify_key), "draw a key of 32 random bytes"
-            )
+        check_verify_key(verify_key)
         if _check.integer("aggregator", aggregator) >= self.shares:
             _check.refuse(
                 "aggregator", f"be below {self.shares}", aggregator, "count aggregators from 0, the leader"
             )
         rows = len(nonces)
-        _rows("nonces", nonces, rows, NONCE_SIZE)
-        _rows("public_shares", public_shares, rows, self.public_share_size)
-        _rows("input_shares", input_shares, rows, self.input_share_size(aggregator))
+        checked_rows("nonces", nonces, rows, NONCE_SIZE)
+        checked_rows("public_shares", public_shares, rows, self.public_share_size)
+        checked_rows("input_shares", input_shares, rows, self.input_share_size(aggregator))
         outputs = self.circuit.field.zeros(rows, self.circuit.output_length)
         seeds = np.empty((rows, self.message_size), np.uint8)
         sound = np.zeros(rows, np.bool_)
@@ -211,7 +219,7 @@ class Prio3(MessageSizes):
         total = field.zeros(rows, self.steps.proof.verifier_length * self.proofs)
         accepted, parts = np.ones(rows, np.bool_), []
         for message in verifier_shares:
-            _rows("verifier_shares", message, rows, self.verifier_share_size)
+            checked_rows("verifier_shares", message, rows, self.verifier_share_size)
             elements, sound = field.decoded(message[:, :end])
             total = field.added(total, elements)
             accepted &= sound
@@ -237,7 +245,7 @@ class Prio3(MessageSizes):
         tuple of numpy.ndarray
             Shares of shape ``(rows, output_length, limbs)``, and a flag for each report.
         """
-        _rows("messages", messages, len(state.sound), self.message_size)
+        checked_rows("messages", messages, len(state.sound), self.message_size)
         same = (state.joint_seeds == messages).all(axis=1)
         return state.output_shares, np.asarray(state.sound & same)
 
@@ -359,18 +367,3 @@ class Prio3(MessageSizes):
         version = _VERSIONS[self.draft]
         expansion = SeedExpansion(self.circuit.field, self.algorithm, self.proofs, self.context, version)
         return ReportSteps(self.circuit, self.shares, self.proofs, expansion)
-
-
-def _fresh(rows: int, size: int) -> Rows:
-    return np.frombuffer(os.urandom(rows * size), np.uint8).reshape(rows, size)
-
-
-def _rows(name: str, value: Any, rows: int, size: int) -> Rows:
-    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.shape != (rows, size):
-        _check.refuse_type(
-            name,
-            f"be a uint8 array with {size} columns and one row for each report",
-            value,
-            "stack the messages as rows",
-        )
-    return value

@@ -18,7 +18,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, next_power
 
 __all__ = ["ProofSystem"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements
+from sfumato import _check
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.seed_expansion import Rows
 
-__all__ = ["ShardedReports", "VerifyState"]
+__all__ = ["ShardedReports", "VerifyState", "check_verify_key", "checked_rows", "fresh_rows"]
 
 
 @final
@@ -68,3 +71,81 @@ class VerifyState:
     output_shares: Elements
     joint_seeds: Rows
     sound: NDArray[np.bool_]
+
+
+def check_verify_key(verify_key: bytes) -> None:
+    """Refuse what is no common secret of aggregators.
+
+    Parameters
+    ----------
+    verify_key : bytes
+        32 of them.
+
+    Raises
+    ------
+    ParameterError
+        If it is of another type or size.
+
+    Examples
+    --------
+    >>> check_verify_key(bytes(32))
+    """
+    _check.instance("verify_key", verify_key, bytes)
+    if len(verify_key) != SEED_SIZE:
+        _check.refuse("len(verify_key)", f"be {SEED_SIZE}", len(verify_key), "draw a key of 32 random bytes")
+
+
+def fresh_rows(rows: int, size: int) -> Rows:
+    """Return random bytes from the operating system.
+
+    Parameters
+    ----------
+    rows, size : int
+        How many rows, and bytes of each.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Examples
+    --------
+    >>> fresh_rows(2, 16).shape
+    (2, 16)
+    """
+    return np.frombuffer(os.urandom(rows * size), np.uint8).reshape(rows, size)
+
+
+def checked_rows(name: str, value: Any, rows: int, size: int) -> Rows:
+    """Return messages, which must be rows of bytes of a size.
+
+    Parameters
+    ----------
+    name : str
+        Their parameter.
+    value : numpy.ndarray
+        The messages.
+    rows, size : int
+        How many rows, and bytes of each.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    ParameterError
+        If they have another shape or type.
+
+    Examples
+    --------
+    >>> checked_rows("nonces", np.zeros((2, 16), np.uint8), 2, 16).shape
+    (2, 16)
+    """
+    if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.shape != (rows, size):
+        _check.refuse_type(
+            name,
+            f"be a uint8 array with {size} columns and one row for each report",
+            value,
+            "stack the messages as rows",
+        )
+    return value

@@ -9,7 +9,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements
+from sfumato.crypto.fields.field import Elements
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.circuits.circuit import Circuit
 from sfumato.federated.vdaf.proof_system import ProofSystem

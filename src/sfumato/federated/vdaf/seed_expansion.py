@@ -9,7 +9,8 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 from sfumato.crypto.xof.turboshake import SEED_SIZE, XofTurboShake128
 
 __all__ = ["NONCE_SIZE", "Rows", "SeedExpansion", "Usage"]

@@ -8,10 +8,12 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import FIELD128, Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD128, NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements, joined, share_of_one
 from sfumato.federated.vdaf.circuits.gadget import Gadget, Mul, ParallelSum
 from sfumato.federated.vdaf.circuits.ranged_integers import RangedIntegers, whole_numbers
+from sfumato.mechanisms.base.sensitivity import Shift
 
 __all__ = ["Histogram", "L1BoundSum", "MultihotCountVec", "SumVec"]
 
@@ -97,6 +99,11 @@ class Histogram(_Chunked):
         """The buckets."""
         return self.length
 
+    @property
+    def shift(self) -> Shift:
+        """From one bucket to another."""
+        return Shift.entries(min(2, self.length), 1)
+
     def encode(self, measurements: Measurements) -> Elements:
         """Return bucket numbers as unit vectors; see `Circuit.encode`."""
         buckets = whole_numbers(measurements, self.length - 1, ())
@@ -160,6 +167,11 @@ class SumVec(_Chunked):
         return self.length
 
     @property
+    def shift(self) -> Shift:
+        """Every entry from zero to the bound."""
+        return Shift.entries(self.length, self.maximum)
+
+    @property
     def equations(self) -> int:
         """One: all are zeros and ones."""
         return 1
@@ -221,6 +233,11 @@ class MultihotCountVec(_Chunked):
     def output_length(self) -> int:
         """The entries."""
         return self.length
+
+    @property
+    def shift(self) -> Shift:
+        """As many ones as there may be, to as many others."""
+        return Shift.entries(min(self.length, 2 * self.max_weight), 1)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors with the bits of their weights; see `Circuit.encode`."""
@@ -290,6 +307,12 @@ class L1BoundSum(_Chunked):
     def output_length(self) -> int:
         """The integers."""
         return self.length
+
+    @property
+    def shift(self) -> Shift:
+        """The whole sum from one entry to another: ``|x - y|^2 <= |x|^2 + |y|^2`` where none is negative."""
+        entries, both = min(self.length, 2 * self.maximum), min(self.length, 2)
+        return Shift(l0=entries, l1=both * self.maximum, l2_squared=both * self.maximum**2, linf=self.maximum)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors and their sums as bits; see `Circuit.encode`."""

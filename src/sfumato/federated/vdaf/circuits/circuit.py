@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 from sfumato.federated.vdaf.circuits.gadget import Gadget
+from sfumato.mechanisms.base.sensitivity import Shift
 
 __all__ = ["Circuit", "Measurements", "next_power"]
 
@@ -62,6 +64,11 @@ class Circuit(ABC):
     @abstractmethod
     def output_length(self) -> int:
         """Elements that are summed over reports."""
+
+    @property
+    @abstractmethod
+    def shift(self) -> Shift:
+        """The most that the sums differ when one valid measurement is replaced by another."""
 
     @property
     def joint_length(self) -> int:

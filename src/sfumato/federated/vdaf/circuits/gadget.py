@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 
 __all__ = ["Gadget", "Mul", "ParallelSum", "PolyEval"]
 

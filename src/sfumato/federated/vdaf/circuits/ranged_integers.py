@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.crypto.fields.ntt_field import Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import NttField
 
 __all__ = ["RangedIntegers", "whole_numbers"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from sfumato.crypto.fields.ntt_field import FIELD64, Elements, NttField
+from sfumato.crypto.fields.field import Elements
+from sfumato.crypto.fields.ntt_field import FIELD64, NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, Measurements
 from sfumato.federated.vdaf.circuits.gadget import Gadget, Mul, PolyEval
 from sfumato.federated.vdaf.circuits.ranged_integers import RangedIntegers, whole_numbers
+from sfumato.mechanisms.base.sensitivity import Shift
 
 __all__ = ["Count", "Sum"]
 
@@ -45,6 +47,11 @@ class Count(Circuit):
     def output_length(self) -> int:
         """One."""
         return 1
+
+    @property
+    def shift(self) -> Shift:
+        """From zero to one."""
+        return Shift.entries(1, 1)
 
     @property
     def equations(self) -> int:
@@ -118,6 +125,11 @@ class Sum(Circuit):
     def output_length(self) -> int:
         """One."""
         return 1
+
+    @property
+    def shift(self) -> Shift:
+        """From zero to the bound."""
+        return Shift.entries(1, self.maximum)
 
     @property
     def equations(self) -> int:

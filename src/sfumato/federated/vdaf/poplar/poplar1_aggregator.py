@@ -1,0 +1,281 @@
+"""One aggregator of Poplar1: a batch of reports, counted level by level, each report once at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
+from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
+from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
+from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
+from sfumato.federated.vdaf.report_batch import check_verify_key
+from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
+from sfumato.mechanisms.base.sensitivity import Shift
+from sfumato.numerics.randomness.source import Rng
+
+__all__ = ["PREFIX_SHIFT", "Poplar1Aggregator"]
+
+PREFIX_SHIFT: Final = Shift.entries(2, 1)
+"""The most that the counts of a level differ when one string is replaced: two of them, by one."""
+
+
+@final
+class Poplar1Aggregator:
+    """One aggregator's side of a task: reports are received, then counted at one level after another.
+
+    A nonce that was received before is not verified again: its verifier share is zero, and the report is
+    never accepted. Nor is a report that was refused at an earlier level.
+
+    Parameters
+    ----------
+    poplar1 : Poplar1
+        The function.
+    verify_key : bytes
+        The aggregators' common secret, 32 bytes.
+    aggregator : int
+        0, the leader, or 1.
+    used_keys : UsedVerifyKeys
+        Where the key is claimed.
+    noise : AggregatorNoise, optional
+        What is added to every share before it leaves; without it the counts are exact.
+    levels : sequence of int, optional
+        Those at which counts may be asked for; all, unless given. With noise they bound the privacy loss.
+    minimum_reports : int, optional
+        How many counted reports a share is given out for at least.
+
+    Raises
+    ------
+    ParameterError
+        If the key was used before, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.federated import AggregationParameter, Poplar1, UsedVerifyKeys
+    >>> poplar, key, asked = Poplar1(bits=4), bytes(range(32)), AggregationParameter.of("01", "11")
+    >>> reports = poplar.shard(["0110", "0111", "1111"])
+    >>> sides = [Poplar1Aggregator(poplar, key, j, UsedVerifyKeys()) for j in range(2)]
+    >>> for j, side in enumerate(sides):
+    ...     side.receive(reports.nonces, reports.public_shares, reports.input_shares[j])
+    >>> opened, sound = poplar.verifier_shares_to_message(asked, [side.begin(asked) for side in sides])
+    >>> answers = [side.answer(opened, sound) for side in sides]
+    >>> messages, passed = poplar.verifier_shares_to_message(asked, answers)
+    >>> agreed = np.logical_and.reduce([side.decide(messages, passed) for side in sides])
+    >>> for side in sides:
+    ...     side.count(agreed)
+    >>> poplar.unshard(asked, [side.aggregate_share() for side in sides])
+    [2, 1]
+    """
+
+    def __init__(
+        self,
+        poplar1: Poplar1,
+        verify_key: bytes,
+        aggregator: int,
+        used_keys: UsedVerifyKeys,
+        *,
+        noise: AggregatorNoise | None = None,
+        levels: Sequence[int] | None = None,
+        minimum_reports: int = 1,
+    ) -> None:
+        _check.instance("poplar1", poplar1, Poplar1)
+        _check.instance("used_keys", used_keys, UsedVerifyKeys)
+        check_verify_key(verify_key)
+        if _check.integer("aggregator", aggregator) >= 2:
+            _check.refuse("aggregator", "be below 2", aggregator, "count aggregators from 0, the leader")
+        if noise is not None:
+            _check.instance("noise", noise, AggregatorNoise)
+            if not PREFIX_SHIFT.within(noise.shift) or noise.shares != 2:
+                rule = f"cover {PREFIX_SHIFT} at 2 aggregators"
+                _check.refuse("noise", rule, noise, "use Poplar1HeavyHitters.calibrated")
+        self._minimum = _check.integer("minimum_reports", minimum_reports, minimum=1)
+        self._levels = None if levels is None else frozenset(levels)
+        used_keys.claim(verify_key)
+        self._poplar1, self._key, self._aggregator, self._noise = poplar1, verify_key, aggregator, noise
+        self._nonces: set[bytes] = set()
+        self._received: list[tuple[Rows, Rows, Rows]] = []
+        self._fresh: list[bool] = []
+        self._reports: SketchedReports | None = None
+        self._alive = np.zeros(0, np.bool_)
+        self._parameter: AggregationParameter | None = None
+        self._state: SketchState | None = None
+        self._sound: NDArray[np.bool_] | None = None
+        self._accepted: NDArray[np.bool_] | None = None
+        self._share: bytes | None = None
+        self._counted = 0
+
+    @property
+    def reports(self) -> int:
+        """How many reports were counted at the last level."""
+        return self._counted
+
+    def receive(self, nonces: Rows, public_shares: Rows, input_shares: Rows) -> None:
+        """Store reports; nothing of them is read before the first parameter.
+
+        Parameters
+        ----------
+        nonces, public_shares, input_shares : numpy.ndarray
+            The clients' messages, see `Poplar1.reports`; the other aggregator receives the same reports in
+            the same order.
+
+        Raises
+        ------
+        ParameterError
+            If counting has begun, or the messages have another size.
+        """
+        if self._reports is not None:
+            remedy = "start another aggregator, with a new key, for further reports"
+            _check.refuse_state("receive", "come before begin", "counting has begun", remedy)
+        self._poplar1.reports(self._aggregator, nonces[:0], public_shares[:0], input_shares[:0])
+        for nonce in map(bytes, nonces):
+            self._fresh.append(nonce not in self._nonces)
+            self._nonces.add(nonce)
+        self._received.append((nonces, public_shares, input_shares))
+
+    def begin(self, parameter: AggregationParameter) -> Rows:
+        """Return verifier shares of all reports at a level; the level before must be counted.
+
+        Parameters
+        ----------
+        parameter : AggregationParameter
+            What is asked; it must follow the last one.
+
+        Returns
+        -------
+        numpy.ndarray
+
+        Raises
+        ------
+        ParameterError
+            If a level is still open, or the parameter does not follow the last one, or its level is none of
+            those that may be asked for.
+        """
+        if self._state is not None:
+            _check.refuse_state("begin", "follow count", "a level is still open", "decide and count it first")
+        self._poplar1.field(parameter)
+        if self._levels is not None and parameter.level not in self._levels:
+            remedy = "ask at the levels that are paid for"
+            _check.refuse("parameter.level", f"be one of {sorted(self._levels)}", parameter.level, remedy)
+        if self._parameter is not None and not parameter.follows(self._parameter):
+            rule, remedy = "follow the last one", "ask at a higher level, below prefixes asked for there"
+            _check.refuse_type("parameter", rule, parameter, remedy)
+        self._reports = self._reports or self._opened()
+        self._parameter, self._share = parameter, None
+        state, shares = self._poplar1.verify_init(self._key, parameter, self._reports)
+        self._state = state
+        self._alive &= state.sound
+        shares[~self._alive] = 0
+        return shares
+
+    def answer(self, messages: Rows, passed: NDArray[np.bool_]) -> Rows:
+        """Return verifier shares of the second round.
+
+        Parameters
+        ----------
+        messages, passed : numpy.ndarray
+            What `Poplar1.verifier_shares_to_message` returned of the first round.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of which those of reports that did not pass are zero.
+        """
+        if self._state is None or self._sound is not None:
+            _check.refuse_state("answer", "follow begin", "no level waits for it", "begin a level first")
+        shares, sound = self._poplar1.verify_next(self._state, messages)
+        self._sound = _flags("passed", passed, len(sound)) & sound & self._alive
+        shares[~self._sound] = 0
+        return shares
+
+    def decide(self, messages: Rows, passed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which reports this aggregator accepts at the open level.
+
+        Parameters
+        ----------
+        messages, passed : numpy.ndarray
+            What `Poplar1.verifier_shares_to_message` returned of the second round.
+
+        Returns
+        -------
+        numpy.ndarray
+            A flag for each report, for the other aggregator: a report counts if both accept it.
+        """
+        if self._sound is None or self._accepted is not None:
+            _check.refuse_state("decide", "follow answer", "no level waits for it", "answer first")
+        self._accepted = _flags("passed", passed, len(self._sound)) & self._sound
+        return self._accepted.copy()
+
+    def count(self, agreed: NDArray[np.bool_]) -> None:
+        """Add the reports that both aggregators accept, and close the level; the others are out for good.
+
+        Parameters
+        ----------
+        agreed : numpy.ndarray
+            A flag for each report; what this aggregator did not accept must not be among them.
+
+        Raises
+        ------
+        ParameterError
+            If a report is among them that was not accepted here.
+        """
+        if self._state is None or self._accepted is None:
+            _check.refuse_state("count", "follow decide", "no level is decided", "decide the level first")
+        chosen = _flags("agreed", agreed, len(self._accepted))
+        if (chosen & ~self._accepted).any():
+            _check.refuse_type("agreed", "hold only reports accepted here", agreed, "combine both decisions")
+        self._alive = chosen.copy()
+        self._share = self._poplar1.aggregate(self._state.parameter, self._state.output_shares, chosen)
+        self._counted = int(chosen.sum())
+        self._state = self._sound = self._accepted = None
+
+    def aggregate_share(self, rng: Rng = None) -> bytes:
+        """Return the share of the counts at the level that was counted last, with this aggregator's noise.
+
+        Parameters
+        ----------
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        bytes
+            Given out once for each level: fresh noise on the same counts would be another release.
+
+        Raises
+        ------
+        ParameterError
+            If no level is counted, its share was given out, or fewer reports than the minimum are counted.
+        """
+        if self._share is None or self._parameter is None:
+            remedy = "count a level first"
+            _check.refuse_state("aggregate_share", "follow count", "no share waits to be given out", remedy)
+        if self._counted < self._minimum:
+            rule, remedy = f"be at least {self._minimum}", "wait for more reports"
+            _check.refuse_state("the number of counted reports", rule, "it is below", remedy)
+        share, self._share = self._share, None
+        if self._noise is None:
+            return share
+        drawn = self._noise.draw(len(self._parameter.prefixes), rng)
+        return self._poplar1.added(self._parameter, share, drawn)
+
+    def _opened(self) -> SketchedReports:
+        sizes = (NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size)
+        parts = [
+            np.concatenate([np.zeros((0, size), np.uint8), *(batch[i] for batch in self._received)])
+            for i, size in enumerate(sizes)
+        ]
+        self._received = []
+        self._alive = np.array(self._fresh, np.bool_)
+        return self._poplar1.reports(self._aggregator, *parts)
+
+
+def _flags(name: str, value: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
+    if value.dtype != np.bool_ or value.shape != (rows,):
+        _check.refuse_type(name, "be one boolean for each report", value, "pass a numpy array of booleans")
+    return value
