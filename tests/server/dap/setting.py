@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ __all__ = ["HOUR", "NOW", "Pair", "asked", "parties", "process"]
 
 NOW = 3600.0 * 100 + 7
 HOUR = int(NOW) // 3600
+RUNNER = asyncio.Runner()  # one for all: each has threads of its own
+atexit.register(RUNNER.close)
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -67,7 +70,7 @@ def asked(
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "headers": given}
-    asyncio.run(front(scope, receive, send))
+    RUNNER.run(front(scope, receive, send))
     found = {key.decode(): value.decode() for key, value in sent[0]["headers"]}
     return sent[0]["status"], found, sent[1]["body"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +30,7 @@ from sfumato.federated.dap.version import Role
 from sfumato.server.dap.http_peer import HttpPeer
 from sfumato.server.dap.party import DapParty
 
-__all__ = ["DapUploader", "collect_batch"]
+__all__ = ["DapUploader", "collect_batch", "job_of"]
 
 _BYTES: Final = 1 << 19
 _POLLS: Final = (0.05, 1.0)
@@ -125,7 +127,8 @@ def collect_batch(
     seconds : float, optional
         How long to wait until the batch has enough reports.
     job : bytes, optional
-        16 bytes; the same job is answered the same. A new one by default.
+        16 bytes; the same job is answered the same. By default the job of an interval is always the same
+        one, so that asking again is harmless, and that of a batch which the leader selects is new.
 
     Returns
     -------
@@ -134,7 +137,7 @@ def collect_batch(
     Raises
     ------
     SourceError
-        If the batch is refused, or is not there in time: then the job is deleted, unless it was named.
+        If the batch is refused, or is not there in time: the job goes on, and can be asked for again.
     """
     task = party.task
     if party.role != Role.COLLECTOR:
@@ -143,7 +146,7 @@ def collect_batch(
         needed = "be given" if interval is None else "be left out"
         _check.refuse_state("interval", needed, f"batches are {task.batch_mode.name.lower()}", "see the task")
     query = BatchQuery(task.batch_mode, interval=interval)
-    number = os.urandom(ID_SIZE) if job is None else job
+    number = job_of(party, query) if job is None else job
     path = f"tasks/{base64url(task.task_id)}/collection_jobs/{base64url(number)}"
     end, pause = time.monotonic() + _check.positive("seconds", seconds), _POLLS[0]
     with HttpPeer(task.leader, party.sends) as peer:
@@ -151,17 +154,23 @@ def collect_batch(
         body = _asked(peer, "PUT", path, request, "application/dap-collection-job-req")
         while not body:
             if time.monotonic() > end:
-                if job is None:
-                    _asked(peer, "DELETE", path)
                 raise SourceError(
                     f"the batch must have {task.min_batch_size} reports, got fewer in {seconds:g} seconds; "
-                    "ask again later"
+                    f"ask later for the same job, {base64url(number)}"
                 )
             time.sleep(pause)
             pause = min(2 * pause, _POLLS[1])
             body = _asked(peer, "GET", path)
         answer = _read(peer, lambda: decoded(body, CollectionJobResp.read))
     return collected_batch(task, party.key, query, answer)
+
+
+def job_of(party: DapParty, query: BatchQuery) -> bytes:
+    """Return the id of the job in which a collector asks for a batch: for an interval always the same."""
+    if query.interval is None:
+        return os.urandom(ID_SIZE)
+    named = b"sfumato dap collection job 1" + party.task.task_id + query.to_bytes()
+    return hmac.digest(party.key.secret, named, hashlib.sha256)[:ID_SIZE]
 
 
 def _key(peer: HttpPeer) -> HpkeConfig:
