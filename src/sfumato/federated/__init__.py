@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.federated.dap.task import DapTask
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -48,6 +49,7 @@ __all__ = [
     "AggregatedSum",
     "AggregationParameter",
     "AggregatorNoise",
+    "DapTask",
     "NeighborPlan",
     "Poplar1",
     "Poplar1Aggregator",
@@ -76,6 +78,7 @@ __getattr__, __dir__ = attach(
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
+        "DapTask": "sfumato.federated.dap.task",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
         "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",

@@ -177,7 +177,17 @@ class DapTask:
         return AggregatorNoise.calibrated(self.prio3, epsilon=self.epsilon, delta=self.delta)
 
     def covers(self, query: BatchQuery) -> bool:
-        """Report whether a query or selector is one that this task's batches can have."""
+        """Report whether a query or selector is one that this task's batches can have.
+
+        Parameters
+        ----------
+        query : BatchQuery
+            Of any batch mode.
+
+        Returns
+        -------
+        bool
+        """
         if query.mode != self.batch_mode:
             return False
         return query.interval is None or (query.interval.duration > 0 and query.interval.end <= LAST_TIME)

@@ -50,6 +50,19 @@ class DapUploader:
     ------
     SourceError
         If an aggregator does not publish a key that is usable.
+
+    Examples
+    --------
+    The aggregators' keys are fetched first, so that both must be running:
+
+    >>> from sfumato.server.dap.party import new_parties
+    >>> parties = new_parties(vdaf={"type": "Prio3Count"}, min_batch_size=10, helper="http://127.0.0.1:1")
+    >>> DapUploader(parties[Role.LEADER].task)
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.SourceError: http://127.0.0.1:1 must answer, got ConnectionRefusedError; is ...
+
+    A client then calls ``uploader.send([1])``.
     """
 
     def __init__(self, task: DapTask, now: Callable[[], float] = time.time) -> None:
@@ -138,6 +151,15 @@ def collect_batch(
     ------
     SourceError
         If the batch is refused, or is not there in time: the job goes on, and can be asked for again.
+
+    Examples
+    --------
+    >>> from sfumato.server.dap.party import new_parties
+    >>> parties = new_parties(vdaf={"type": "Prio3Count"}, min_batch_size=10)
+    >>> collect_batch(parties[Role.LEADER])
+    Traceback (most recent call last):
+    ...
+    sfumato.errors.ParameterError: party must be a collector, got 'leader'; use the collector's file
     """
     task = party.task
     if party.role != Role.COLLECTOR:

@@ -77,7 +77,17 @@ class DapParty:
             _check.refuse_state("leader and collector", "have a token", "it is missing", "make a new party")
 
     def accepts(self, token: str | None) -> bool:
-        """Report whether a token is the one of who may ask this aggregator."""
+        """Report whether a token is the one of who may ask this aggregator.
+
+        Parameters
+        ----------
+        token : str or None
+            What was presented.
+
+        Returns
+        -------
+        bool
+        """
         digest = hashlib.sha256((token or "").encode("utf-8", "replace")).digest()
         return self.takes is not None and hmac.compare_digest(digest, self.takes)
 

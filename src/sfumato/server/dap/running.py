@@ -113,14 +113,14 @@ def _work(
 ) -> None:
     """Do what there is to do with the helper, and wait for more."""
     shortest, longest = _PAUSES
-    pause, told = shortest, ""
+    pause, said = shortest, ""
     with HttpPeer(leader.task.helper, leader.party.sends) as peer:
         work = LeaderWork(leader, peer.ask)
         while not ended.is_set():
             changed.clear()
             try:
                 while work.step() and not ended.is_set():
-                    pause, told = shortest, ""
+                    pause, said = shortest, ""
                 changed.wait(_IDLE)
             except Exception as error:  # the thread must go on, whatever happened: a disk may be freed
                 why = (
@@ -128,8 +128,8 @@ def _work(
                     if isinstance(error, SfumatoError)
                     else f"a step failed: {type(error).__name__}"
                 )
-                if why != told and not (isinstance(error, SourceError) and ended.is_set()):
+                if why != said and not (isinstance(error, SourceError) and ended.is_set()):
                     say(why)
-                told = why
+                said = why
                 ended.wait(pause)
                 pause = min(2 * pause, longest)
