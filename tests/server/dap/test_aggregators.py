@@ -142,22 +142,22 @@ def test_a_helper_that_does_not_answer_is_asked_again(tmp_path: Path, lost: bool
 
 
 def test_the_noise_is_drawn_once_and_stored(tmp_path: Path) -> None:
-    made = parties(vdaf={"type": "Prio3Sum", "max_measurement": 1000}, epsilon=0.01)
+    made = parties(vdaf={"type": "Prio3Sum", "max_measurement": 2**30}, epsilon=0.001)
     noise = made[Role.LEADER].task.noise
     assert noise is not None
     with Pair(tmp_path, made) as pair:
         pair.upload(pair.reports([500] * 5))
         first = pair.collect(1, WHOLE)
         assert pair.collect(1, WHOLE) == first
-        # Equal to the exact sum with a probability below 1e-5, and further off than that below 1e-9.
+        # The exact sum has a probability below 1e-12, one further off than that, too.
         assert 0 < abs(first.result - 2500) < 50 * noise.stddev
-        stored = pair.helper._store.execute("SELECT id, response FROM share").fetchone()
+        (stored,) = pair.helper._store.execute("SELECT id, response FROM share").rows
         status, answer = pair.ask("GET", share_path(pair, stored[0]), b"", "")
         assert (status, answer) == (200, stored[1])
 
 
 def test_each_aggregator_adds_its_own_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = parties(vdaf={"type": "Prio3Sum", "max_measurement": 1000}, epsilon=0.01)
+    made = parties(vdaf={"type": "Prio3Sum", "max_measurement": 2**30}, epsilon=0.001)
     drawn: list[Role] = []
     exact = AggregatorStore.noised
 

@@ -168,7 +168,7 @@ def test_a_later_step_is_refused(pair: Pair) -> None:
     assert problem(pair, Role.HELPER, "POST", where, body, media=CONTINUE)[1] == "unrecognizedAggregationJob"
     pair.upload(pair.reports([1]))
     pair.run()
-    (number,) = pair.helper._store.execute("SELECT id FROM job").fetchone()
+    ((number,),) = pair.helper._store.execute("SELECT id FROM job").rows
     where = f"aggregation_jobs/{base64url(number)}"
     for step, kind in ((0, "invalidMessage"), (1, "stepMismatch"), (7, "stepMismatch")):
         body = AggregationJobContinueReq(step, ()).to_bytes()

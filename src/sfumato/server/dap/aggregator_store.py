@@ -27,7 +27,7 @@ from sfumato.federated.dap.task import DapTask
 from sfumato.federated.dap.version import Role
 from sfumato.server.store import refuse_folder
 
-__all__ = ["AggregatorStore", "BatchTotal"]
+__all__ = ["AggregatorStore", "BatchTotal", "StatementResult"]
 
 _FORMAT: Final = 1
 _PRAGMAS: Final = (
@@ -78,6 +78,31 @@ class BatchTotal:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class StatementResult:
+    """What a statement found or did.
+
+    Parameters
+    ----------
+    rows : list of tuple
+        What it found.
+    rowcount : int
+        How many rows it changed.
+    """
+
+    rows: list[tuple[Any, ...]]
+    rowcount: int
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the first row, or None."""
+        return self.rows[0] if self.rows else None
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows."""
+        return self.rows
+
+
+@final
 class AggregatorStore:
     """The database of one aggregator of one task.
 
@@ -120,7 +145,7 @@ class AggregatorStore:
             for pragma in _PRAGMAS:
                 self.execute(pragma)
             with self.transaction():
-                (version,) = self.execute("PRAGMA user_version").fetchone()
+                version = self._connection.execute("PRAGMA user_version").fetchone()[0]
                 if not version:
                     for table in _TABLES:
                         self.execute(table)
@@ -140,10 +165,11 @@ class AggregatorStore:
                 f"{name!r} must be the store of this task and role, got another's; use another folder"
             )
 
-    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        """Run one statement."""
+    def execute(self, statement: str, values: tuple[Any, ...] = ()) -> StatementResult:
+        """Run one statement, and read all of its rows: no thread sees them change."""
         with self._lock:
-            return self._connection.execute(statement, values)
+            cursor = self._connection.execute(statement, values)
+            return StatementResult(cursor.fetchall(), cursor.rowcount)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

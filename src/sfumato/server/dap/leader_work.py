@@ -121,7 +121,7 @@ class LeaderWork:
         ends = np.cumsum([size for _, size in sizes])
         chosen = sizes[: max(1, int((ends <= JOB_BYTES).sum()))]
         contents = (self._store.execute("SELECT content FROM report WHERE id = ?", row[:1]) for row in chosen)
-        return [decoded(bytes(found.fetchone()[0]), Report.read) for found in contents]
+        return [decoded(bytes(found.rows[0][0]), Report.read) for found in contents]
 
     def _open_batch(self) -> tuple[bytes | None, int]:
         """Return the batch of the next job, if the leader selects batches, and for how many reports."""
