@@ -26,6 +26,7 @@ from sfumato.federated.dap.version import Role
 from sfumato.server.dap.http_front import DapFront
 from sfumato.server.dap.leader_work import LeaderWork
 from tests.server.dap.setting import HOUR, Pair, asked, by_leader, parties
+from tests.server.setting import memory_folder
 
 ID = base64url(bytes(range(16)))
 PREFIX = "urn:ietf:params:ppm:dap:error:"
@@ -243,13 +244,15 @@ def mutation(body: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_mutated_requests_are_refused(tmp_path: Path) -> None:
-    assert shoot(tmp_path, 120, 22) > 60
+def test_mutated_requests_are_refused() -> None:
+    with memory_folder() as folder:
+        assert shoot(folder, 120, 22) > 60
 
 
 @pytest.mark.exhaustive
-def test_ten_thousand_mutated_requests_are_refused(tmp_path: Path) -> None:
-    assert shoot(tmp_path, 5000, 23) > 2000
+def test_ten_thousand_mutated_requests_are_refused() -> None:
+    with memory_folder() as folder:
+        assert shoot(folder, 5000, 23) > 2000
 
 
 def test_a_fault_is_said_without_what_was_asked(pair: Pair) -> None:
