@@ -188,7 +188,8 @@ def test_nobody_listens_to_failures(shuffler: Shuffler) -> None:
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "sfumato.server.serving", raising=False)
+    for module in ("serving", "http_process"):
+        monkeypatch.delitem(sys.modules, f"sfumato.server.{module}", raising=False)
     monkeypatch.delitem(vars(server), "serve", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'sfumato\[server\]'"):
         _ = server.serve

@@ -86,6 +86,9 @@ class _Commands(LazyGroup):
         "shuffle": LazyCommand(
             "sfumato.cli.shuffle:app", "Mix the reports of many people before anybody sees them."
         ),
+        "dap": LazyCommand(
+            "sfumato.cli.dap:app", "Sum measurements over two aggregators, of whom neither sees one."
+        ),
         "anonymity": LazyCommand(
             "sfumato.cli.anonymity:app", "Measure how anonymous a table is, for its curator."
         ),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.federated.dap.task import DapTask
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
     from sfumato.federated.distributed_noise.planning import plan_bits
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
@@ -54,6 +55,7 @@ __all__ = [
     "AggregationParameter",
     "AggregatorNoise",
     "CountedPrefixes",
+    "DapTask",
     "DistributedDiscreteGaussian",
     "DistributedSkellam",
     "NeighborPlan",
@@ -87,6 +89,7 @@ __getattr__, __dir__ = attach(
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
+        "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",

@@ -1,7 +1,8 @@
-"""The shuffler: a process that stands between people and the analyst.
+"""Processes: the shuffler, which stands between people and the analyst, and DAP's leader and helper.
 
-Its messages, and what protects whom, are in `sfumato.local.shuffle` and `sfumato.local.device`; here are the
-store that survives being killed, and the service around it, which needs ``sfumato[server]``.
+The shuffler's messages, and what protects whom, are in `sfumato.local.shuffle` and `sfumato.local.device`,
+those of DAP in `sfumato.federated.dap`. Here are the stores that survive being killed, and the services
+around them, which need ``sfumato[server]``.
 """
 
 from __future__ import annotations
@@ -12,17 +13,24 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.server.client import Visitor
+    from sfumato.server.dap.dap_client import DapUploader, collect_batch
+    from sfumato.server.dap.party import DapParty
+    from sfumato.server.dap.running import serve_dap
     from sfumato.server.serving import serve
     from sfumato.server.shuffler import Shuffler
 
-__all__ = ["Shuffler", "Visitor", "serve"]
+__all__ = ["DapParty", "DapUploader", "Shuffler", "Visitor", "collect_batch", "serve", "serve_dap"]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "DapParty": "sfumato.server.dap.party",
+        "DapUploader": "sfumato.server.dap.dap_client",
         "Shuffler": "sfumato.server.shuffler",
         "Visitor": "sfumato.server.client",
+        "collect_batch": "sfumato.server.dap.dap_client",
         "serve": "sfumato.server.serving",
+        "serve_dap": "sfumato.server.dap.running",
     },
     extras={"uvicorn": "server", "h11": "server"},
 )
