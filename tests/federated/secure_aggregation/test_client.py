@@ -173,8 +173,9 @@ def test_lists_of_survivors_that_are_refused() -> None:
     beyond = run.changed(run.request, lambda body: bytes([body[0] | 128]))
     refused(lambda: client.unmask(beyond), "have no bit beyond the last one")
     answer = client.unmask(run.request)
-    # One share of 40 bytes for each of the five neighbors: a self-mask's or a key's, never both.
-    assert len(answer) - 4 - int.from_bytes(answer[:4], "big") == 5 * 40
+    # One share of 40 bytes for each of the five neighbors: a self-mask's or a key's, never both; and the seed
+    # that was agreed on with the one that dropped out.
+    assert len(answer) - 4 - int.from_bytes(answer[:4], "big") == 5 * 40 + 32
 
 
 def test_a_neighbor_without_shares_is_no_survivor() -> None:

@@ -64,8 +64,9 @@ class SecureAggregationClient:
     -----
     The server sends, in order: ``roster``, ``delivery``, ``survivors`` and, in the active mode, ``evidence``.
     The client answers each once and refuses what is malformed, out of order, or of another round; a refused
-    message changes nothing. It reveals for each neighbor either the share of its self-mask or that of its
-    key, in one answer to one list of survivors, and none if fewer than the minimum survive.
+    message changes nothing. It reveals for each neighbor either the share of its self-mask, or that of its
+    key and the seed that the two agreed on, in one answer to one list of survivors, and none if fewer than
+    the minimum survive.
 
     Examples
     --------
@@ -81,6 +82,7 @@ class SecureAggregationClient:
         "_identity",
         "_key",
         "_keys",
+        "_pair_seeds",
         "_phase",
         "_seed",
         "_survivors",
@@ -109,6 +111,7 @@ class SecureAggregationClient:
         self._seed = os.urandom(SEED)
         self._keys: dict[int, tuple[X25519PublicKey, X25519PublicKey]] = {}
         self._held: dict[int, bytes] = {}
+        self._pair_seeds: dict[int, bytes] = {}
         self._survivors = np.zeros(plan.clients, bool)
         self._transcript = b""
         self._phase = _START
@@ -252,10 +255,10 @@ class SecureAggregationClient:
         held = {sender: self._opened(sender, envelope) for sender, envelope in sealed.items()}
         kind = word_type(plan.bits)
         residues = (values & ((1 << plan.bits) - 1)).astype(kind)
-        seeds = ((n, pair_seed(self._key, self._keys[n][0], plan.digest, self.client, n)) for n in held)
+        seeds = {n: pair_seed(self._key, self._keys[n][0], plan.digest, self.client, n) for n in held}
         stream = MaskStream(plan.length, bits=plan.bits)
-        masked = mask_vector(stream, residues, self.client, self._seed, seeds)
-        self._held, self._phase = held, _MASKED
+        masked = mask_vector(stream, residues, self.client, self._seed, seeds.items())
+        self._held, self._pair_seeds, self._phase = held, seeds, _MASKED
         return self._message("vector", packed(masked, plan.bits))
 
     def _opened(self, sender: int, envelope: bytes) -> bytes:
@@ -310,7 +313,10 @@ class SecureAggregationClient:
         return chosen
 
     def unmask(self, request: bytes) -> bytes:
-        """Return one share for each neighbor: of its self-mask if it survived, of its key if it did not.
+        """Return a share for each neighbor: of its self-mask if it survived, of its key if it did not.
+
+        For the second kind, the seed of the pair's mask follows, which the key would give: the server needs
+        the key, and an exchange, only for those who do not answer.
 
         Parameters
         ----------
@@ -330,8 +336,9 @@ class SecureAggregationClient:
         """
         chosen = self._evident(request) if self.plan.active else self._acceptable(request)
         parts = [share[:SHARE] if chosen[owner] else share[SHARE:] for owner, share in self._held.items()]
+        parts += [seed for owner, seed in self._pair_seeds.items() if not chosen[owner]]
         self._phase = _DONE
-        self._held, self._keys, self._seed = {}, {}, b""
+        self._held, self._keys, self._pair_seeds, self._seed = {}, {}, {}, b""
         del self._key, self._channel
         return self._message("unmask", b"".join(parts))
 

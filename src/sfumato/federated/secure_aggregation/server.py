@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -13,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.crypto.mask_stream import word_type
+from sfumato.crypto.mask_stream import SEED, MaskStream, word_type
 from sfumato.crypto.prime_field import PRIME
-from sfumato.federated.secure_aggregation.bit_packing import packed_size, unpacked
+from sfumato.federated.secure_aggregation.bit_packing import add_unpacked, packed_size
 from sfumato.federated.secure_aggregation.graph import NeighborGraph
 from sfumato.federated.secure_aggregation.identities import advertised, agreed_list, check_identities
-from sfumato.federated.secure_aggregation.masking import SMALL_ORDER
+from sfumato.federated.secure_aggregation.masking import SMALL_ORDER, unmask_pair
 from sfumato.federated.secure_aggregation.messages import (
     ENVELOPE,
     KEY,
@@ -99,9 +100,11 @@ class SecureAggregationServer:
         "_consents",
         "_graph",
         "_identities",
+        "_paired",
         "_sealed",
         "_sharers",
         "_shares",
+        "_stream",
         "_survivors",
         "_total",
         "_transcript",
@@ -122,7 +125,8 @@ class SecureAggregationServer:
         edges = plan.clients * plan.neighbors
         self._sealed = np.zeros((edges, ENVELOPE), np.uint8)
         self._shares = np.zeros((edges, SHARE // 8), np.uint64)
-        self._answered = np.zeros(edges, bool)
+        self._answered, self._paired = np.zeros(edges, bool), np.zeros(edges, bool)
+        self._stream = MaskStream(plan.length, bits=plan.bits)
         self._total = np.zeros(plan.length, word_type(plan.bits))
 
     def receive(self, data: bytes) -> None:
@@ -148,9 +152,9 @@ class SecureAggregationServer:
             _SHARES: (_COMMITMENT, _COMMITMENT + ENVELOPE * plan.neighbors),
             _VECTORS: (packed_size(plan.length, plan.bits),) * 2,
             _CONSENTS: (SIGNATURE,) * 2,
-            _UNMASK: (0, SHARE * plan.neighbors),
+            _UNMASK: (0, (SHARE + SEED) * plan.neighbors),
         }[kind]
-        each = {_SHARES: ENVELOPE, _UNMASK: SHARE}.get(kind, 0)
+        each = {_SHARES: ENVELOPE, _UNMASK: math.gcd(SHARE, SEED)}.get(kind, 0)
         message = Message.from_bytes(data, kind, plan.digest, (size[0], each, size[1]))
         if not 0 <= message.client < plan.clients:
             _check.refuse_state("a message", "be of a client of the round", "it is of another", "drop it")
@@ -232,7 +236,11 @@ class SecureAggregationServer:
             _check.refuse_state("the message of shares", rule, "it has not", "drop the message")
         start = client * self.plan.neighbors
         rows = np.frombuffer(body[_COMMITMENT:], np.uint8).reshape(-1, ENVELOPE)
-        self._sealed[start : start + self.plan.neighbors][slots] = rows
+        of_client = self._sealed[start : start + self.plan.neighbors]
+        if len(rows) == len(of_client):  # a copy of a whole slice is faster than one of chosen rows
+            of_client[:] = rows
+        else:
+            of_client[slots] = rows
         self._commitments[client] = bytes(body[:_COMMITMENT])
         self._sharers[client] = True
 
@@ -263,7 +271,7 @@ class SecureAggregationServer:
 
     def _take_vector(self, client: int, body: bytes | memoryview) -> None:
         _fresh(self._sharers[client] and not self._survivors[client])
-        self._total += unpacked(body, self.plan.length, self.plan.bits)
+        add_unpacked(self._total, body, self.plan.bits)
         self._survivors[client] = True
 
     def survivors(self) -> bytes:
@@ -305,17 +313,24 @@ class SecureAggregationServer:
 
     def _take_unmask(self, client: int, body: bytes | memoryview) -> None:
         near, opposite = self._graph.neighbors[client], self._graph.opposite[client]
-        edges = opposite[self._sharers[near]]
+        edges, lost = opposite[self._sharers[near]], self._sharers[near] & ~self._survivors[near]
         _fresh(self._survivors[client] and not self._answered[edges].any())
-        if len(body) != SHARE * len(edges):
-            rule = "have one share of each neighbor that sealed one"
+        size = SHARE * len(edges)
+        if len(body) not in (size, size + SEED * int(lost.sum())):
+            rule = "have one share of each neighbor that sealed one, and a seed of each that dropped out"
             _check.refuse_state("the message of unmask", rule, "it has not", "drop the message")
-        shares = np.frombuffer(body, "<u8").reshape(-1, SHARE // 8)
+        shares = np.frombuffer(body[:size], "<u8").reshape(-1, SHARE // 8)
         if (shares >= PRIME).any():
             rule = "have elements of the field as shares"
             _check.refuse_state("the message of unmask", rule, "one is none", "drop the message")
         self._shares[edges] = shares
         self._answered[edges] = True
+        if len(body) > size:
+            seeds = bytes(body[size:])
+            for at, dropped in enumerate(near[lost].tolist()):
+                seed = seeds[SEED * at : SEED * (at + 1)]
+                unmask_pair(self._stream, self._total, client, dropped, seed)
+            self._paired[opposite[lost]] = True
 
     def aggregate(self) -> AggregatedSum:
         """End the round, and return the sum of the survivors' vectors.
@@ -338,10 +353,11 @@ class SecureAggregationServer:
             answered=answered,
             shares=self._shares.reshape(self.plan.clients, width, -1),
             survivors=self._survivors,
+            paired=self._paired.reshape(-1, width),
             points={client: body[:KEY] for client, body in self._bodies.items()},
             commitments=self._commitments,
         )
-        work.remove_masks(self._total, np.flatnonzero(self._sharers))
+        work.remove_masks(self._stream, self._total, np.flatnonzero(self._sharers))
         survivors = np.flatnonzero(self._survivors).tolist()
         return AggregatedSum(total=self.plan.decoded(self._total, len(survivors)), survivors=tuple(survivors))
 
