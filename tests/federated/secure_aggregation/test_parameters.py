@@ -30,7 +30,10 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"degree": 9}, "degree must be even, or all 8 other clients, got 9"),
     ({"degree": 3}, "degree must be even"),
     ({"active": True, "threshold": 5}, "threshold must be above two thirds of the 8 neighbors"),
-    ({"active": True, "degree": 4}, "degree must be all 8 other clients in the active mode"),
+    (
+        {"active": True, "degree": 6, "minimum_survivors": 4},
+        "minimum_survivors must be more than half of the clients in the active mode on a sparse graph, got 4",
+    ),
 ]
 
 

@@ -37,6 +37,8 @@ class Unmasking:
         Whose share of the client's secret is there.
     shares : ndarray of uint64, shape (clients, degree, limbs)
     survivors : ndarray of bool, shape (clients,)
+    context : bytes
+        What the seeds of pairs are bound to.
     paired : ndarray of bool, shape (clients, degree)
         Where a survivor gave the seed that it shares with a client that dropped out: that mask is out.
     points : mapping of int to bytes
@@ -50,6 +52,7 @@ class Unmasking:
     answered: NDArray[np.bool_]
     shares: NDArray[np.uint64]
     survivors: NDArray[np.bool_]
+    context: bytes
     paired: NDArray[np.bool_]
     points: Mapping[int, bytes]
     commitments: Mapping[int, bytes]
@@ -92,7 +95,7 @@ class Unmasking:
         _check_secret(key.public_key().public_bytes_raw() == self.points[dropped])
         for survivor in silent.tolist():
             point = X25519PublicKey.from_public_bytes(self.points[survivor])
-            seed = pair_seed(key, point, self.plan.digest, dropped, survivor)
+            seed = pair_seed(key, point, self.context, dropped, survivor)
             unmask_pair(stream, total, survivor, dropped, seed)
 
     def _secrets(self, owners: NDArray[np.int64]) -> list[bytes]:
