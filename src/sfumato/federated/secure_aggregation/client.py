@@ -190,10 +190,10 @@ class SecureAggregationClient:
             signature in the active mode.
         """
         plan = self.plan
-        own = self._key.public_key().public_bytes_raw(), self._channel.public_key().public_bytes_raw()
         each = 4 + 2 * KEY
         sizes = roster_sizes(plan) if plan.active else (0, each, each * plan.neighbors)
         message = self._read(roster, "roster", _ADVERTISED, sizes)
+        own = self._key.public_key().public_bytes_raw(), self._channel.public_key().public_bytes_raw()
         if plan.active:
             read = read_roster(plan, self.client, b"".join(own), bytes(message.body))
             keys, context = read.neighbors, key_context(plan, read.transcript)
