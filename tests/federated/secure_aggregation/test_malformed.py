@@ -51,12 +51,13 @@ def up_to(
             return sent[0], server.receive
         for message in sent:
             server.receive(message)
-        given = {
+        steps: dict[str, Callable[[], dict[int, bytes]]] = {
             "roster": server.rosters,
             "delivery": server.deliveries,
             "survivors": lambda: dict.fromkeys(range(CLIENTS), server.survivors()),
             "evidence": lambda: dict.fromkeys(range(CLIENTS), server.evidence()),
-        }[kind]()
+        }
+        given = steps[kind]()
         calls: dict[str, Callable[[SecureAggregationClient, bytes], bytes]] = {
             "shares": lambda client, data: client.share(data),
             "vector": lambda client, data: client.mask(data, [1, 2, 3]),
@@ -90,7 +91,7 @@ def mutated(rng: random.Random, message: bytes, kind: str) -> bytes:
         at = rng.randrange(len(data) + 1)
         data[at:at] = rng.randbytes(rng.randrange(1, 40))
     else:
-        at = rng.randrange(header)
+        at = rng.randrange(header - 3)
         data[at : at + 4] = rng.randbytes(4)
     return bytes(data)
 

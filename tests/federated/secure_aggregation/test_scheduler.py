@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.federated import SecureAggregation, SecureAggregationClient, SecureAggregationServer
@@ -47,7 +48,7 @@ class Scheduler:
         self.delivered += 1
         self.server.receive(message)
 
-    def run(self, vectors: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:  # type: ignore[type-arg]
+    def run(self, vectors: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
         for n in self.alive("keys"):
             self.send(self.clients[n].advertise())
         rosters = self.server.rosters()
