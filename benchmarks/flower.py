@@ -57,9 +57,8 @@ def search(bits: int = 20) -> None:
         raise AssertionError("no seed gives this mask")
     spent = time.process_time() - start
     print(f"mask of Flower's SecAgg+ found: its 44-byte key acts as the number {seed}")
-    print(
-        f"  {seed + 1:,} tries in {spent:.1f} s of CPU, {spent / (seed + 1) * 2**32 / 3600:.1f} h for all 2^32"
-    )
+    hours = spent / (seed + 1) * 2**32 / 3600
+    print(f"  {seed + 1:,} tries in {spent:.1f} s of CPU, {hours:.1f} h for all 2^32")
 
 
 def simulate(rounds: int) -> None:
@@ -98,7 +97,7 @@ def simulate(rounds: int) -> None:
     def error(_: int, parameters: list[Any], __: dict[str, Any]) -> tuple[float, dict[str, Any]]:
         return float(np.abs(parameters[0] - WEIGHTS).max()), {}
 
-    @server.main()  # type: ignore[misc]
+    @server.main()  # type: ignore[untyped-decorator]
     def run(grid: Any, context: Any) -> None:
         strategy = flwr.server.strategy.FedAvg(
             fraction_fit=1.0,

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.federated.flower.mod import FlowerSecureAggregationMod
+    from sfumato.federated.flower.workflow import FlowerSecureAggregationWorkflow
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatedSum",
+    "FlowerSecureAggregationMod",
+    "FlowerSecureAggregationWorkflow",
     "NeighborPlan",
     "Prio3",
     "Prio3Aggregator",
@@ -66,6 +70,8 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
+        "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
+        "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",

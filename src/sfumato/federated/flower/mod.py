@@ -17,8 +17,9 @@ CONFIG: Final = "sfumato.secure_aggregation"
 def flower() -> Any:
     """Import Flower, which only those need who run the adapter."""
     try:
-        import flwr.compat.common.recorddict_compat
-        import flwr.server.workflow.constant
+        import flwr.app  # noqa: PLC0415 - an optional library
+        import flwr.compat.common.recorddict_compat  # noqa: PLC0415
+        import flwr.server.workflow.constant  # noqa: PLC0415
     except ImportError as missing:
         raise MissingExtra("the Flower adapter needs flwr; pip install 'sfumato[flower]'") from missing
     return flwr
@@ -26,7 +27,7 @@ def flower() -> Any:
 
 @final
 class FlowerSecureAggregationMod:
-    """A mod for Flower's ``ClientApp(mods=[...])`` that sends masked parameters, and nothing else of a training.
+    """A mod for Flower's ``ClientApp(mods=[...])`` that sends masked parameters, and nothing else.
 
     Parameters
     ----------
@@ -77,7 +78,6 @@ class FlowerSecureAggregationMod:
         """
         if message.metadata.message_type != "train":
             return call_next(message, context)
-        flwr = flower()
         records = message.content.config_records
         if CONFIG not in records:
             _check.refuse_state(
@@ -86,6 +86,7 @@ class FlowerSecureAggregationMod:
                 "the request asks for plain parameters",
                 "use the workflow",
             )
+        flwr = flower()
         request = dict(records.pop(CONFIG))
 
         def train() -> tuple[list[Any], int]:

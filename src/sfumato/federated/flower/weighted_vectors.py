@@ -53,7 +53,7 @@ class WeightedVectors:
         return self.levels * self.max_weight
 
     def bits(self, clients: int) -> int:
-        """Return the least modulus in which the sum of all clients does not wrap around, as a power of two."""
+        """Return the bits of the least modulus in which the sum of all clients does not wrap around."""
         return (clients * 2 * self.bound).bit_length()
 
     def encode(self, arrays: Sequence[ArrayLike], weight: int) -> NDArray[np.int64]:

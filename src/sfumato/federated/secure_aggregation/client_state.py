@@ -1,12 +1,13 @@
 """What a client of the semi-honest mode holds between two messages, as bytes.
 
-For frameworks that start a process for each message. The bytes hold the client's keys: they belong to the client
-alone, and only the newest may be used again, since older ones would answer a message twice.
+For frameworks that start a process for each message. The bytes hold the client's keys: they belong to the
+client alone, and only the newest may be used again, since older ones would answer a message twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -33,7 +34,7 @@ _FIELDS: Final[Mapping[str, Any]] = {
     "pair_seeds": BYTES,
 }
 _SLOTS: Final = ("phase", "key", "channel", "seed", "keys", "held", "pair_seeds")
-_RECORD: Final[Record[dict[str, Any]]] = Record("the state of a client", dict, _FIELDS)
+_RECORD: Final[Record[Any]] = Record("the state of a client", dict, _FIELDS)
 
 
 def client_to_bytes(client: SecureAggregationClient) -> bytes:
@@ -50,7 +51,7 @@ def client_to_bytes(client: SecureAggregationClient) -> bytes:
             "a client", "be of the semi-honest mode", "it is of the other", "keep its process"
         )
     # A finished client has deleted its keys.
-    slots = {name: getattr(client, f"_{name}", None) for name in _SLOTS}
+    slots: dict[str, Any] = {name: getattr(client, f"_{name}", None) for name in _SLOTS}
     rows = {n: one.public_bytes_raw() + two.public_bytes_raw() for n, (one, two) in slots["keys"].items()}
     fields = {
         "plan": canonical(client.plan.to_json()),
@@ -63,7 +64,7 @@ def client_to_bytes(client: SecureAggregationClient) -> bytes:
         "held": _rows(slots["held"]),
         "pair_seeds": _rows(slots["pair_seeds"]),
     }
-    return canonical(_FORMAT.wrap(_RECORD.encode(fields))).encode()
+    return canonical(_FORMAT.wrap(_RECORD.encode(SimpleNamespace(**fields)))).encode()
 
 
 def client_from_bytes(data: bytes) -> SecureAggregationClient:
