@@ -33,7 +33,7 @@ def search(bits: int = 20) -> None:
     """Recover a pair's mask of Flower's SecAgg+ from 64 of its numbers, with the fold of the key restricted.
 
     Flower folds the key of a pair to 32 bits, which seed a Mersenne Twister. Here the fold is from a range of
-    2^20, so that a search takes a minute; the whole range takes 4,096 times as long, on one core.
+    2^20, so that a search takes half a minute; the whole range takes 4,096 times as long, on one core.
     """
     from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen  # noqa: PLC0415
 

@@ -78,12 +78,13 @@ survivors a client does not read its own signature."""
 def mutated(rng: random.Random, message: bytes, kind: str) -> bytes:
     """A change that no receiver may take: of header or size anywhere, of a bit where all is signed."""
     header = 4 + int.from_bytes(message[:4], "big")
+    number = len(b'....{"client":0')  # whose it is, where nothing is signed, is for the transport to say
     data = bytearray(message)
     how = rng.randrange(4)
-    if how == 0:
-        data[rng.randrange(header if kind in {*UNSIGNED, "survivors"} else len(data))] ^= 1 << rng.randrange(
-            8
-        )
+    if how == 0 and kind in {*UNSIGNED, "survivors"}:
+        data[rng.randrange(number, header)] ^= 1 << rng.randrange(8)
+    elif how == 0:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     elif how == 1:
         at = rng.randrange(len(data))
         del data[at : at + rng.randrange(1, 40)]
@@ -91,7 +92,7 @@ def mutated(rng: random.Random, message: bytes, kind: str) -> bytes:
         at = rng.randrange(len(data) + 1)
         data[at:at] = rng.randbytes(rng.randrange(1, 40))
     else:
-        at = rng.randrange(header - 3)
+        at = rng.randrange(number, header - 3)
         data[at : at + 4] = rng.randbytes(4)
     return bytes(data)
 
