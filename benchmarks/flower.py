@@ -33,7 +33,7 @@ def search(bits: int = 20) -> None:
     """Recover a pair's mask of Flower's SecAgg+ from 64 of its numbers, with the fold of the key restricted.
 
     Flower folds the key of a pair to 32 bits, which seed a Mersenne Twister. Here the fold is from a range of
-    2^20, so that a search takes half a minute; the whole range takes 4,096 times as long, on one core.
+    2^20, so that a search takes seconds; the whole range takes 4,096 times as long, on one core.
     """
     from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen  # noqa: PLC0415
 
@@ -46,8 +46,9 @@ def search(bits: int = 20) -> None:
     key = b"".join(int(word).to_bytes(4, "little") for word in words)
     seen = pseudo_rand_gen(key, 1 << 32, [(64,)])[0]
     start = time.process_time()
+    generator = np.random.RandomState()
     for seed in range(1 << bits):
-        generator = np.random.RandomState(seed)
+        generator.seed(seed)
         if generator.randint(0, (1 << 32) - 1, 2, dtype=np.int64)[0] != seen[0]:
             continue
         again = pseudo_rand_gen(seed.to_bytes(4, "little"), 1 << 32, [(64,)])[0]
