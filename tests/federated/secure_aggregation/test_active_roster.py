@@ -134,10 +134,10 @@ def test_the_plan_is_the_smallest_that_holds() -> None:
     assert (plan.degree, plan.threshold) == (108, 87)
     half = plan.degree // 2
     expected = 2.0**60 * 1000 * hypergeom.sf(plan.threshold - half - 1, 1000, 50, half)
-    assert plan.security_failure == pytest.approx(expected, rel=1e-9)
+    assert plan.security_failure == pytest.approx(expected, rel=1e-9, abs=0)
     assert plan.security_failure <= 2**-40
     expected = 1000 * hypergeom.sf(plan.degree - plan.threshold, 999, 50, plan.degree)
-    assert plan.correctness_failure == pytest.approx(expected, rel=1e-9)
+    assert plan.correctness_failure == pytest.approx(expected, rel=1e-9, abs=0)
     smaller, half = plan.degree - 2, plan.degree // 2 - 1
     for threshold in range(2 * smaller // 3 + 1, smaller + 1):
         security = 2.0**60 * 1000 * hypergeom.sf(threshold - half - 1, 1000, 50, half)
@@ -145,6 +145,8 @@ def test_the_plan_is_the_smallest_that_holds() -> None:
         assert security > 2**-40 or correctness > 2**-20
     few = plan_neighbors(9, dropout=0.1, corruption=0.2, active=True)
     assert (few.degree, few.threshold, few.security_failure) == (8, 6, 0)
+    # Five of nine corrupt: a threshold of 6 would leave two lists with 5 signers in common, all corrupt.
+    assert plan_neighbors(9, dropout=0.0, corruption=0.5, active=True).threshold == 7
     with pytest.raises(ParameterError, match=r"^dropout and corruption must leave a threshold"):
         plan_neighbors(9, dropout=0.1, corruption=0.7, active=True)
 

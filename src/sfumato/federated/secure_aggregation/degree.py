@@ -183,8 +183,8 @@ def _active_plan(
     return NeighborPlan(
         degree=degree,
         threshold=threshold,
-        security_failure=min(1.0, fraction_up(_GRAPHS * clients * tail)),
-        correctness_failure=min(1.0, fraction_up(failing)),
+        security_failure=fraction_up(_GRAPHS * clients * tail),
+        correctness_failure=fraction_up(failing),
     )
 
 
