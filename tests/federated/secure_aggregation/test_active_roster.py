@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable
 from functools import partial
@@ -88,6 +89,8 @@ def test_every_client_computes_the_graph_that_the_server_has() -> None:
             assert np.array_equal(near, graph.neighbors[client])
             assert surviving_neighbors(order, degree, chosen)[client] == chosen[near].sum()
     keys = {1: b"a" * 64, 0: b"b" * 64}
+    listed = bytes(4) + b"b" * 64 + bytes([0, 0, 0, 1]) + b"a" * 64
+    assert transcript(keys) == hashlib.sha256(listed).digest()  # both ends must have the same bytes
     assert transcript(keys) == transcript(dict(sorted(keys.items()))) != transcript({0: b"b" * 64})
 
 
