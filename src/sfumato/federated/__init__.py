@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
     from sfumato.federated.distributed_noise.planning import plan_bits
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
+    from sfumato.federated.flower.mod import FlowerSecureAggregationMod
+    from sfumato.federated.flower.workflow import FlowerSecureAggregationWorkflow
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -58,6 +60,8 @@ __all__ = [
     "DapTask",
     "DistributedDiscreteGaussian",
     "DistributedSkellam",
+    "FlowerSecureAggregationMod",
+    "FlowerSecureAggregationWorkflow",
     "NeighborPlan",
     "Poplar1",
     "Poplar1Aggregator",
@@ -92,6 +96,8 @@ __getattr__, __dir__ = attach(
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
+        "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
+        "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
         "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",

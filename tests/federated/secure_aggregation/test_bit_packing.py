@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sfumato.crypto.mask_stream import word_type
-from sfumato.federated.secure_aggregation.bit_packing import packed, packed_size, unpacked
+from sfumato.federated.secure_aggregation.bit_packing import add_unpacked, packed, packed_size, unpacked
 
 
-@pytest.mark.parametrize("length", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 1000, 40_003])
 def test_what_is_packed_is_read(length: int) -> None:
     rng = np.random.default_rng(length)
     for bits in range(1, 64):
@@ -18,7 +18,9 @@ def test_what_is_packed_is_read(length: int) -> None:
         data = packed(values, bits)
         assert len(data) == packed_size(length, bits) <= -(-length * bits // 8) + 3
         assert np.array_equal(unpacked(data, length, bits), values)
-        assert unpacked(memoryview(data), length, bits).dtype == word_type(bits)
+        total = np.full(length, 5, word_type(bits))
+        add_unpacked(total, memoryview(data), bits)
+        assert np.array_equal(total, values + word_type(bits)(5))
 
 
 def test_the_bytes_do_not_change() -> None:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.errors import ParameterError
 from sfumato.federated import SecureAggregation, SecureAggregationClient, SecureAggregationServer
+from sfumato.federated.secure_aggregation.identities import agreed_list
 from sfumato.federated.secure_aggregation.messages import ENVELOPE, SERVER, Message, bitmap
 
 CLIENTS = 6
@@ -173,8 +174,9 @@ def test_lists_of_survivors_that_are_refused() -> None:
     beyond = run.changed(run.request, lambda body: bytes([body[0] | 128]))
     refused(lambda: client.unmask(beyond), "have no bit beyond the last one")
     answer = client.unmask(run.request)
-    # One share of 40 bytes for each of the five neighbors: a self-mask's or a key's, never both.
-    assert len(answer) - 4 - int.from_bytes(answer[:4], "big") == 5 * 40
+    # One share of 40 bytes for each of the five neighbors: a self-mask's or a key's, never both; and the seed
+    # that was agreed on with the one that dropped out.
+    assert len(answer) - 4 - int.from_bytes(answer[:4], "big") == 5 * 40 + 32
 
 
 def test_a_neighbor_without_shares_is_no_survivor() -> None:
@@ -188,42 +190,67 @@ def test_a_neighbor_without_shares_is_no_survivor() -> None:
     assert run.clients[0].unmask(run.survivors(*range(5)))
 
 
+def flipped(body: bytes, at: int) -> bytes:
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+def exchanged(body: bytes, one: int, other: int) -> bytes:
+    """Two parts of 64 bytes in one another's places."""
+    parts = {one: body[other : other + 64], other: body[one : one + 64]}
+    for at, part in parts.items():
+        body = body[:at] + part + body[at + 64 :]
+    return body
+
+
 def test_the_active_mode_verifies_every_signature() -> None:
     run = Round(active=True)
-    client, row = run.clients[0], 4 + 64 + 64
-    forged = run.changed(
-        run.rosters[0], lambda body: body[: row - 1] + bytes([body[row - 1] ^ 1]) + body[row:]
+    client, roster = run.clients[0], run.rosters[0]
+    signatures = 1 + 64 * CLIENTS
+    tries = (
+        (lambda body: flipped(body, signatures), "be that of the client in the register"),
+        (lambda body: exchanged(body, 1 + 64, 1 + 128), "be that of the client in the register"),
+        (lambda body: exchanged(body, 1, 1 + 64), "have this client's keys"),
+        (lambda body: body[:-64], "have one signature of each neighbor"),
+        (lambda body: bytes([0b011111]) + body[1:], "have one signature of each neighbor"),
+        (lambda body: bytes([0b111110]) + body[1:], "have this client's keys"),
+        (lambda body: bytes([255]) + body[1:], "have no bit beyond the last one"),
+        (lambda body: body[:65] + body[1:65] + body[129:], "have distinct keys"),
     )
-    refused(lambda: client.share(forged), "be that of the client in the register")
-    moved = run.changed(run.rosters[0], lambda body: body[:4] + body[row + 4 : 2 * row] + body[row:])
-    refused(lambda: client.share(moved), "have distinct keys")
-    swapped = run.changed(
-        run.rosters[0], lambda b: b[:4] + b[row + 4 : 2 * row] + b[row : row + 4] + b[4:row] + b[2 * row :]
-    )
-    refused(lambda: client.share(swapped), "be that of the client in the register")
-    run.shared().masked()
+    for change, text in tries:
+        refused(partial(client.share, run.changed(roster, change)), text)
+    run.shared()
+    for change in (
+        lambda body: bytes([body[0] ^ 0b100000]) + body[1:],
+        lambda body: bytes([body[0] ^ 1]) + body[1:],
+        lambda body: body[:-100],
+    ):
+        message = run.changed(run.deliveries[0], change)
+        refused(partial(client.mask, message, [1, 2, 3]), "be of the neighbors among those who shared")
+    run.masked()
     refused(lambda: client.unmask(run.request), "come once, in the order of the round")
     refused(lambda: client.consent(run.survivors(0, 1, 2)), "be at least 5")
+    for change, text in (
+        (lambda body: flipped(body, 1 + 64), "be that of the client in the register"),
+        (lambda body: body[:-64], "with one signature of each"),
+        (lambda body: bytes([0b011111]) + body[1:], "with one signature of each"),
+    ):
+        refused(partial(client.consent, run.changed(run.request, change)), text)
     for each in run.clients:
         run.server.receive(each.consent(run.request))
     refused(lambda: client.consent(run.survivors(0, 1, 2, 3, 4)), "come once, in the order of the round")
     evidence = run.server.evidence()
-
-    def few(body: bytes) -> bytes:
-        return bytes([0b1111]) + body[1 : 1 + 4 * 64]
-
-    def own(body: bytes) -> bytes:
-        """One's own signature in every place."""
-        return body[:1] + body[1:65] * 6
-
-    refused(lambda: client.unmask(run.changed(evidence, few)), "be signed by 4 others")
-    refused(lambda: client.unmask(run.changed(evidence, own)), "be that of the client in the register")
+    refused(
+        lambda: client.unmask(run.changed(evidence, lambda b: bytes([0b1111]) + b[1 : 1 + 4 * 64])),
+        "be signed by 4 others",
+    )
+    refused(
+        lambda: client.unmask(run.changed(evidence, lambda b: b[:1] + b[1:65] * 5)),
+        "be that of the client in the register",
+    )
     refused(lambda: client.unmask(run.changed(evidence, lambda b: b[:-64])), "have one signature of each")
-    other = run.survivors(0, 1, 2, 3, 4)
-    body = Message.from_bytes(other, "survivors", run.plan.digest, (1, 0, 1)).body
-    digest, transcript = run.plan.digest, run.server._transcript
-    lists = b"sfumato secure aggregation 1 survivors " + digest + transcript + bytes(body)
-    signed = b"".join(key.sign(lists) for key in run.keys if key)
+    sharers, other = bytes([0b111111]), bytes([0b011111])
+    lists = agreed_list(run.plan, run.server._transcript, sharers, other)
+    signed = b"".join(key.sign(lists) for key in run.keys[:5] if key)
     refused(
         lambda: client.unmask(run.changed(evidence, lambda b: b[:1] + signed)),
         "be that of the client in the register",

@@ -29,7 +29,9 @@ def plan(**changes: object) -> SecureAggregation:
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 12), min_size=CLIENTS, max_size=CLIENTS),
-    st.sampled_from([{}, {"degree": 4, "threshold": 3}, {"active": True, "threshold": 5}]),
+    st.sampled_from(
+        [{}, {"degree": 4, "threshold": 3}, {"active": True, "threshold": 5}, {"active": True, "degree": 4}]
+    ),
     st.integers(0, 2**32 - 1),
 )
 def test_the_sum_is_that_of_the_survivors(last: list[int], changes: dict[str, object], seed: int) -> None:

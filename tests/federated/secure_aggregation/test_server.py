@@ -71,9 +71,8 @@ def test_a_round_of_refusals_ends_with_the_right_sum() -> None:
     refused(server, answers[0], "the round is over")
 
 
-@pytest.mark.parametrize("owner", [0, 4])
-def test_a_wrong_share_is_found(owner: int) -> None:
-    """Of a survivor's self-mask or of a dropped client's key: the commitment or the public key disagrees."""
+def four_of_five() -> tuple[SecureAggregationServer, list[bytes]]:
+    """A round in which client 4 drops out before its vector, and the four answers."""
     server, clients = SecureAggregationServer(PLAN), [SecureAggregationClient(PLAN, n) for n in range(5)]
     for client in clients:
         server.receive(client.advertise())
@@ -84,15 +83,37 @@ def test_a_wrong_share_is_found(owner: int) -> None:
     for number in range(4):
         server.receive(clients[number].mask(deliveries[number], VECTORS[number]))
     request = server.survivors()
+    return server, [clients[number].unmask(request) for number in range(4)]
+
+
+def without_seeds(answer: bytes) -> bytes:
+    return body_changed(answer, lambda b: b[: 4 * SHARE])
+
+
+@pytest.mark.parametrize("owner", [0, 4])
+def test_a_wrong_share_is_found(owner: int) -> None:
+    """Of a survivor's self-mask or of a dropped client's key: the commitment or the public key disagrees."""
+    server, answers = four_of_five()
     # In the answer of client 1, whose neighbors are 0, 2, 3 and 4; X25519 ignores the lowest bits of a key.
     at = SHARE * (owner if owner < 1 else owner - 1) + 3
-    for number in range(4):
-        answer = clients[number].unmask(request)
-        if number == 1:
-            answer = body_changed(answer, lambda b: b[:at] + bytes([b[at] ^ 1]) + b[at + 1 :])
+    answers[1] = body_changed(answers[1], lambda b: b[:at] + bytes([b[at] ^ 1]) + b[at + 1 :])
+    # Client 3 gives no seed, so that the key of client 4 is needed.
+    answers[3] = without_seeds(answers[3])
+    for answer in answers:
         server.receive(answer)
     with pytest.raises(ParameterError, match=r"^the shares must give back the secret that was committed to"):
         server.aggregate()
+
+
+@pytest.mark.parametrize("silent", [{3}, {0, 1, 2, 3}, {0, 2}, set()], ids=str)
+def test_seeds_and_keys_give_the_same_sum(silent: set[int]) -> None:
+    """Whoever gives the seeds of lost pairs, and whoever leaves them to the key that is shared."""
+    server, answers = four_of_five()
+    for number, answer in enumerate(answers):
+        refused(server, body_changed(answer, lambda b: b[:-8]), "a seed of each that dropped out")
+        refused(server, body_changed(answer, lambda b: b + bytes(32)), "a seed of each that dropped out")
+        server.receive(without_seeds(answer) if number in silent else answer)
+    assert np.array_equal(server.aggregate().total, VECTORS[:4].sum(axis=0))
 
 
 def test_a_round_below_the_minimum_is_aborted_before_anything_is_unmasked() -> None:

@@ -12,14 +12,19 @@ and each plane is written by itself: whole bytes are copied, smaller parts are j
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.crypto.mask_stream import Words, word_type
 
-__all__ = ["packed", "packed_size", "unpacked"]
+__all__ = ["add_unpacked", "packed", "packed_size", "unpacked"]
+
+_BLOCK: Final = 1 << 14
+"""Entries that are added at a time: a temporary array of so many stays in the cache."""
 
 
 def _planes(bits: int) -> Iterator[tuple[int, int]]:
@@ -60,25 +65,37 @@ def packed(values: Words, bits: int) -> bytes:
 
 def unpacked(data: bytes | memoryview, length: int, bits: int) -> Words:
     """Return the residues of `packed_size` bytes; every such bytes are of some residues."""
-    kind = word_type(bits)
-    total: Words = np.zeros(length, kind)
-    start = 0
-    for low, width in _planes(bits):
-        size = -(-length * width // 8)
-        plane = _read(data[start : start + size], length, width, kind)
-        start += size
-        if low:
-            total |= plane << kind(low)
-        else:
-            total = plane
+    total: Words = np.zeros(length, word_type(bits))
+    add_unpacked(total, data, bits)
     return total
 
 
-def _read(data: bytes | memoryview, length: int, width: int, kind: type[np.unsignedinteger[Any]]) -> Words:
-    if width >= 8:
-        return np.frombuffer(data, f"<u{width // 8}").astype(kind)
-    # One number for each byte, whose own bytes are the entries: a look-up of whole words is the fastest.
-    shifts = np.arange(0, 8, width)
-    entries = ((np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)).astype(np.uint8)
-    words = entries.view(f"u{len(shifts)}")[:, 0]
-    return np.take(words, np.frombuffer(data, np.uint8)).view(np.uint8)[:length].astype(kind)
+def add_unpacked(total: Words, data: bytes | memoryview, bits: int) -> None:
+    """Add the residues of `packed_size` bytes to a sum of ``word_type(bits)`` in place, modulo its words."""
+    start, length = 0, len(total)
+    for low, width in _planes(bits):
+        size = -(-length * width // 8)
+        plane = np.frombuffer(data[start : start + size], f"<u{max(1, width // 8)}")
+        start += size
+        for at in range(0, length, _BLOCK):
+            piece = total[at : at + _BLOCK]
+            if width < 8:
+                rows = np.take(
+                    _table(low, width, total.itemsize),
+                    plane[at * width // 8 : (at + _BLOCK) * width // 8],
+                    axis=0,
+                )
+                piece += rows.reshape(-1).view(total.dtype)[: len(piece)]
+            elif low:
+                piece += plane[at : at + _BLOCK].astype(total.dtype) << total.dtype.type(low)
+            else:
+                piece += plane[at : at + _BLOCK]
+
+
+@functools.lru_cache(maxsize=16)
+def _table(low: int, width: int, itemsize: int) -> NDArray[Any]:
+    """Return, for each byte of a plane, its entries in their place, as few items: so the look-up is fast."""
+    entries = (np.arange(256)[:, None] >> np.arange(0, 8, width)) & ((1 << width) - 1)
+    words = np.ascontiguousarray((entries.astype(np.uint64) << np.uint64(low)).astype(f"u{itemsize}"))
+    items = words.view(np.complex128 if words.shape[1] * itemsize % 16 == 0 else np.uint64)
+    return items[:, 0] if items.shape[1] == 1 else items

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final, final
 
 import numpy as np
-from cryptography.exceptions import InvalidSignature, InvalidTag
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.crypto.mask_stream import SEED, MaskStream, word_type
 from sfumato.crypto.secret_sharing import split
+from sfumato.federated.secure_aggregation.active_roster import (
+    ActiveRoster,
+    check_survivors,
+    delivered_sharers,
+    key_context,
+    read_evidence,
+    read_roster,
+    roster_sizes,
+)
 from sfumato.federated.secure_aggregation.bit_packing import packed
-from sfumato.federated.secure_aggregation.identities import advertised, agreed_list, check_identities
+from sfumato.federated.secure_aggregation.identities import (
+    advertised,
+    agreed_list,
+    check_identities,
+    shared_list,
+    verify_signature,
+)
 from sfumato.federated.secure_aggregation.masking import channel_key, mask_vector, pair_seed
 from sfumato.federated.secure_aggregation.messages import (
     ENVELOPE,
@@ -38,6 +53,8 @@ __all__ = ["SecureAggregationClient"]
 _NONCE: Final = bytes(12)
 """Each key seals one envelope only."""
 _START, _ADVERTISED, _SHARED, _MASKED, _CONSENTED, _DONE = range(6)
+
+_REMEDY: Final = "end this round"
 
 
 @final
@@ -64,8 +81,9 @@ class SecureAggregationClient:
     -----
     The server sends, in order: ``roster``, ``delivery``, ``survivors`` and, in the active mode, ``evidence``.
     The client answers each once and refuses what is malformed, out of order, or of another round; a refused
-    message changes nothing. It reveals for each neighbor either the share of its self-mask or that of its
-    key, in one answer to one list of survivors, and none if fewer than the minimum survive.
+    message changes nothing. It reveals for each neighbor either the share of its self-mask, or that of its
+    key and the seed that the two agreed on, in one answer to one list of survivors, and none if fewer than
+    the minimum survive.
 
     Examples
     --------
@@ -76,15 +94,18 @@ class SecureAggregationClient:
 
     __slots__ = (
         "_channel",
+        "_context",
         "_held",
         "_identities",
         "_identity",
         "_key",
         "_keys",
+        "_pair_seeds",
         "_phase",
+        "_roster",
         "_seed",
+        "_sharers",
         "_survivors",
-        "_transcript",
         "client",
         "plan",
     )
@@ -109,8 +130,10 @@ class SecureAggregationClient:
         self._seed = os.urandom(SEED)
         self._keys: dict[int, tuple[X25519PublicKey, X25519PublicKey]] = {}
         self._held: dict[int, bytes] = {}
-        self._survivors = np.zeros(plan.clients, bool)
-        self._transcript = b""
+        self._pair_seeds: dict[int, bytes] = {}
+        self._sharers, self._survivors = np.zeros(plan.clients, bool), np.zeros(plan.clients, bool)
+        self._roster: ActiveRoster | None = None
+        self._context = plan.digest
         self._phase = _START
 
     def _read(self, data: bytes, kind: str, phase: int, sizes: tuple[int, int, int]) -> Message:
@@ -167,21 +190,31 @@ class SecureAggregationClient:
             signature in the active mode.
         """
         plan = self.plan
-        each = 4 + 2 * KEY + (SIGNATURE if plan.active else 0)
-        message = self._read(roster, "roster", _ADVERTISED, (0, each, each * plan.neighbors))
-        rows = [bytes(message.body[at : at + each]) for at in range(0, len(message.body), each)]
-        keys = {int.from_bytes(row[:4], "big"): row[4:] for row in rows}
-        self._check_neighbors(list(keys), len(rows))
+        each = 4 + 2 * KEY
+        sizes = roster_sizes(plan) if plan.active else (0, each, each * plan.neighbors)
+        message = self._read(roster, "roster", _ADVERTISED, sizes)
         own = self._key.public_key().public_bytes_raw(), self._channel.public_key().public_bytes_raw()
+        if plan.active:
+            read = read_roster(plan, self.client, b"".join(own), bytes(message.body))
+            keys, context = read.neighbors, key_context(plan, read.transcript)
+            self._check_neighbors(list(keys), len(keys))
+        else:
+            read, context = None, plan.digest
+            rows = [bytes(message.body[at : at + each]) for at in range(0, len(message.body), each)]
+            keys = {int.from_bytes(row[:4], "big"): row[4:] for row in rows}
+            self._check_neighbors(list(keys), len(rows))
         points = [row[at : at + KEY] for row in keys.values() for at in (0, KEY)]
         if len({*points, *own}) != len(points) + 2:
             _check.refuse_state("the roster", "have distinct keys", "a key repeats", "end this round")
-        if self._identities is not None:
+        if plan.active:
             for neighbor, row in keys.items():
-                self._verify(neighbor, row[2 * KEY :], advertised(plan, neighbor, row[: 2 * KEY]))
-            everyone = keys | {self.client: b"".join(own)}
-            listed = b"".join(c.to_bytes(4, "big") + everyone[c][: 2 * KEY] for c in sorted(everyone))
-            self._transcript = hashlib.sha256(listed).digest()
+                verify_signature(
+                    self._identities,
+                    neighbor,
+                    row[2 * KEY :],
+                    advertised(plan, neighbor, row[: 2 * KEY]),
+                    remedy="end this round",
+                )
         loaded = {
             neighbor: (
                 X25519PublicKey.from_public_bytes(row[:KEY]),
@@ -189,8 +222,8 @@ class SecureAggregationClient:
             )
             for neighbor, row in keys.items()
         }
-        sealed = self._sealed(loaded)
-        self._keys, self._phase = loaded, _SHARED
+        sealed = self._sealed(loaded, context)
+        self._keys, self._phase, self._roster, self._context = loaded, _SHARED, read, context
         return self._message("shares", hashlib.sha256(self._seed).digest() + sealed)
 
     def _check_neighbors(self, neighbors: list[int], rows: int) -> None:
@@ -202,22 +235,14 @@ class SecureAggregationClient:
             rule = f"be at least {self.plan.shares}"
             _check.refuse("the number of neighbors", rule, rows, "end this round")
 
-    def _verify(self, signer: int, signature: bytes, signed: bytes) -> None:
-        register = self._identities or {}
-        try:
-            Ed25519PublicKey.from_public_bytes(register[signer]).verify(signature, signed)
-        except InvalidSignature:
-            rule = "be that of the client in the register"
-            _check.refuse_state("a signature", rule, "it is not", "end this round")
-
-    def _sealed(self, keys: Mapping[int, tuple[X25519PublicKey, X25519PublicKey]]) -> bytes:
+    def _sealed(self, keys: Mapping[int, tuple[X25519PublicKey, X25519PublicKey]], context: bytes) -> bytes:
         points = np.array([neighbor + 1 for neighbor in keys])
         secrets = [self._seed, self._key.private_bytes_raw()]
         shares = split(secrets, threshold=self.plan.shares, points=points, source=SecureSource())
         rows = np.ascontiguousarray(shares.astype("<u8").transpose(1, 0, 2))
         sealed = []
         for (neighbor, (_, point)), row in zip(keys.items(), rows, strict=True):
-            key = channel_key(self._channel, point, self.plan.digest, self.client, neighbor)
+            key = channel_key(self._channel, point, context, self.client, neighbor)
             sealed.append(ChaCha20Poly1305(key).encrypt(_NONCE, row.tobytes(), None))
         return b"".join(sealed)
 
@@ -243,23 +268,31 @@ class SecureAggregationClient:
         """
         plan, each = self.plan, 4 + ENVELOPE
         values = plan.encoded(vector)
-        message = self._read(delivery, "delivery", _SHARED, (0, each, each * plan.neighbors))
-        rows = [bytes(message.body[at : at + each]) for at in range(0, len(message.body), each)]
+        start = -(-plan.clients // 8) if plan.active else 0
+        message = self._read(delivery, "delivery", _SHARED, (start, each, start + each * plan.neighbors))
+        rows = [bytes(message.body[at : at + each]) for at in range(start, len(message.body), each)]
         sealed = {int.from_bytes(row[:4], "big"): row[4:] for row in rows}
         self._check_neighbors(list(sealed), len(rows))
         if not sealed.keys() <= self._keys.keys():
             _check.refuse_state("neighbors", "be in the roster", "one is not", "end this round")
+        if self._roster is not None:
+            self._sharers = delivered_sharers(self._roster, self.client, message.body[:start], list(sealed))
         held = {sender: self._opened(sender, envelope) for sender, envelope in sealed.items()}
         kind = word_type(plan.bits)
         residues = (values & ((1 << plan.bits) - 1)).astype(kind)
-        seeds = ((n, pair_seed(self._key, self._keys[n][0], plan.digest, self.client, n)) for n in held)
+        seeds = {n: pair_seed(self._key, self._keys[n][0], self._context, self.client, n) for n in held}
         stream = MaskStream(plan.length, bits=plan.bits)
-        masked = mask_vector(stream, residues, self.client, self._seed, seeds)
-        self._held, self._phase = held, _MASKED
-        return self._message("vector", packed(masked, plan.bits))
+        masked = mask_vector(stream, residues, self.client, self._seed, seeds.items())
+        self._held, self._pair_seeds, self._phase = held, seeds, _MASKED
+        return self._message("vector", packed(masked, plan.bits) + self._signed_sharers())
+
+    def _signed_sharers(self) -> bytes:
+        if self._identity is None or self._roster is None:
+            return b""
+        return self._identity.sign(shared_list(self.plan, self._roster.transcript, bitmap(self._sharers)))
 
     def _opened(self, sender: int, envelope: bytes) -> bytes:
-        key = channel_key(self._channel, self._keys[sender][1], self.plan.digest, sender, self.client)
+        key = channel_key(self._channel, self._keys[sender][1], self._context, sender, self.client)
         try:
             return ChaCha20Poly1305(key).decrypt(_NONCE, envelope, None)
         except InvalidTag:
@@ -290,14 +323,17 @@ class SecureAggregationClient:
         return self._message("consent", self._identity.sign(self._list(chosen)))
 
     def _list(self, chosen: NDArray[np.bool_]) -> bytes:
-        return agreed_list(self.plan, self._transcript, bitmap(chosen))
+        digest = self._roster.transcript if self._roster else b""
+        return agreed_list(self.plan, digest, bitmap(self._sharers), bitmap(chosen))
 
     def _acceptable(self, survivors: bytes) -> NDArray[np.bool_]:
         """Return a list of survivors that this client may answer."""
         plan = self.plan
         size = -(-plan.clients // 8)
-        message = self._read(survivors, "survivors", _MASKED, (size, 0, size))
-        chosen = members(message.body, plan.clients)
+        largest = size + (SIGNATURE * plan.clients if plan.active else 0)
+        each = SIGNATURE if plan.active else 0
+        message = self._read(survivors, "survivors", _MASKED, (size, each, largest))
+        chosen = members(message.body[:size], plan.clients)
         surviving = [neighbor for neighbor in self._keys if chosen[neighbor]]
         if not chosen[self.client] or any(neighbor not in self._held for neighbor in surviving):
             rule = "have this client, and only neighbors whose shares it holds"
@@ -305,12 +341,20 @@ class SecureAggregationClient:
         if int(chosen.sum()) < plan.minimum_survivors or len(surviving) < plan.shares:
             rule = f"be at least {plan.minimum_survivors}, and {plan.shares} of the neighbors"
             _check.refuse_state("the survivors", rule, "they are fewer", "end this round")
-        if plan.active and int(chosen.sum()) != len(surviving) + 1:
-            _check.refuse_state("the survivors", "be in the roster", "one is not", "end this round")
+        if self._roster is not None:
+            check_survivors(plan, self._roster, self._sharers, chosen, message.body[size:])
+            signed = shared_list(plan, self._roster.transcript, bitmap(self._sharers))
+            for neighbor in surviving:
+                at = size + SIGNATURE * int(chosen[:neighbor].sum())
+                signature = bytes(message.body[at : at + SIGNATURE])
+                verify_signature(self._identities, neighbor, signature, signed, remedy=_REMEDY)
         return chosen
 
     def unmask(self, request: bytes) -> bytes:
-        """Return one share for each neighbor: of its self-mask if it survived, of its key if it did not.
+        """Return a share for each neighbor: of its self-mask if it survived, of its key if it did not.
+
+        For the second kind, the seed of the pair's mask follows, which the key would give: the server needs
+        the key, and an exchange, only for those who do not answer.
 
         Parameters
         ----------
@@ -330,8 +374,9 @@ class SecureAggregationClient:
         """
         chosen = self._evident(request) if self.plan.active else self._acceptable(request)
         parts = [share[:SHARE] if chosen[owner] else share[SHARE:] for owner, share in self._held.items()]
+        parts += [seed for owner, seed in self._pair_seeds.items() if not chosen[owner]]
         self._phase = _DONE
-        self._held, self._keys, self._seed = {}, {}, b""
+        self._held, self._keys, self._pair_seeds, self._seed = {}, {}, {}, b""
         del self._key, self._channel
         return self._message("unmask", b"".join(parts))
 
@@ -340,17 +385,8 @@ class SecureAggregationClient:
         size = -(-plan.clients // 8)
         largest = size + SIGNATURE * plan.clients
         message = self._read(evidence, "evidence", _CONSENTED, (size, SIGNATURE, largest))
-        signers = np.flatnonzero(members(message.body[:size], plan.clients)).tolist()
-        signatures = bytes(message.body[size:])
-        chosen = self._survivors
-        if len(signatures) != SIGNATURE * len(signers) or not all(chosen[signer] for signer in signers):
-            rule = "have one signature of each signer, all of them survivors"
-            _check.refuse_state("the evidence", rule, "it has not", "end this round")
-        others = [signer for signer in signers if signer != self.client]
-        if len(others) < plan.shares:
-            rule = f"be signed by {plan.shares} others"
-            _check.refuse_state("the survivors", rule, "fewer signed", "end this round")
-        signed = self._list(chosen)
-        for at, signer in enumerate(signers):
-            self._verify(signer, signatures[SIGNATURE * at : SIGNATURE * (at + 1)], signed)
-        return chosen
+        signatures = read_evidence(plan, self.client, self._survivors, bytes(message.body))
+        signed = self._list(self._survivors)
+        for signer, signature in signatures.items():
+            verify_signature(self._identities, signer, signature, signed, remedy=_REMEDY)
+        return self._survivors

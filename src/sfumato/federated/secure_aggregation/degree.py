@@ -14,12 +14,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
 
 __all__ = ["NeighborPlan", "plan_neighbors"]
+
+
+_GRAPHS: Final = 1 << 60
+"""How many graphs a deviating server may try, each an evaluation of a hash function."""
 
 
 @final
@@ -35,7 +39,7 @@ class NeighborPlan:
         Shares that give a secret back.
     security_failure : float
         Upper bound on the probability that some honest client has ``threshold`` corrupt neighbors, or that
-        the honest survivors are not connected.
+        the honest survivors are not connected; in the active mode for any of the graphs that are tried.
     correctness_failure : float
         Upper bound on the probability that some client has fewer than ``threshold`` surviving neighbors.
 
@@ -58,6 +62,7 @@ def plan_neighbors(
     corruption: float,
     security_failure: float = 2.0**-40,
     correctness_failure: float = 2.0**-20,
+    active: bool = False,
 ) -> NeighborPlan:
     """Return the smallest degree, with its threshold, whose probabilities of failure are as asked.
 
@@ -71,6 +76,9 @@ def plan_neighbors(
         Largest share of clients that collude with the server.
     security_failure : float, default 2^-40
     correctness_failure : float, default 2^-20
+    active : bool, default False
+        Plan for a server that deviates from the protocol and tries 2^60 lists of keys for a graph that suits
+        it; ``security_failure`` is over all of them.
 
     Returns
     -------
@@ -90,6 +98,12 @@ def plan_neighbors(
     a circle in random order, each client joined to the ``degree / 2`` next on both sides: honest survivors
     are connected unless ``degree / 2`` clients in a row are corrupt or dropped (their Lemma 3.7).
 
+    With ``active`` who is corrupt is fixed before the keys, and who drops out is the server's choice: the
+    failure is that among some ``degree / 2`` clients in a row ``threshold - degree / 2`` are corrupt, for any
+    of 2^60 graphs (union bound); it implies the rest, as `sfumato.federated.secure_aggregation.active_roster`
+    proves, if the round's ``minimum_survivors`` is above half of the clients and the corrupt together. All
+    others as neighbors never fail where the corrupt are few enough.
+
     References
     ----------
     J. H. Bell, K. A. Bonawitz, A. Gascón, T. Lepoint, M. Raykova. Secure single-server aggregation with
@@ -107,7 +121,8 @@ def plan_neighbors(
     security = Fraction(_check.unit_interval("security_failure", security_failure))
     correctness = Fraction(_check.unit_interval("correctness_failure", correctness_failure))
     degrees = (*range(2, clients - 1, 2), clients - 1)
-    found = (_plan(clients, degree, (dropped, corrupt), (security, correctness)) for degree in degrees)
+    try_degree = _active_plan if active else _plan
+    found = (try_degree(clients, degree, (dropped, corrupt), (security, correctness)) for degree in degrees)
     plan = next((plan for plan in found if plan is not None), None)
     if plan is None:
         rule = "leave a threshold between the corrupt and the surviving neighbors"
@@ -141,6 +156,35 @@ def _plan(
         threshold=threshold,
         security_failure=min(1.0, fraction_up(apart + clients * tail)),
         correctness_failure=min(1.0, fraction_up(failing)),
+    )
+
+
+def _active_plan(
+    clients: int, degree: int, lost_or_corrupt: tuple[int, int], failures: tuple[Fraction, Fraction]
+) -> NeighborPlan | None:
+    """Return the plan of a degree against a deviating server, or None where a failure is too likely."""
+    (dropped, corrupt), (security, correctness) = lost_or_corrupt, failures
+    threshold, tail = 2 * degree // 3 + 1, Fraction(0)
+    if degree == clients - 1:
+        while threshold <= degree and corrupt >= min(threshold, 2 * (threshold + 1) - clients):
+            threshold += 1
+    else:
+        half = degree // 2
+        in_a_row = _distribution(clients, min(corrupt, clients), half)
+        # From above, for as long as the tail of all graphs is small enough.
+        lowest, threshold = threshold, degree + 1
+        while threshold > lowest and _GRAPHS * clients * (tail + in_a_row[threshold - 1 - half]) <= security:
+            threshold -= 1
+            tail += in_a_row[threshold - half]
+    lost = _distribution(clients - 1, min(dropped, clients - 1), degree)
+    failing = clients * sum(lost[degree - threshold + 1 :], Fraction(0))
+    if threshold > degree or failing > correctness:
+        return None
+    return NeighborPlan(
+        degree=degree,
+        threshold=threshold,
+        security_failure=fraction_up(_GRAPHS * clients * tail),
+        correctness_failure=fraction_up(failing),
     )
 
 

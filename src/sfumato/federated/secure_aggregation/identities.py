@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from sfumato import _check
 from sfumato.federated.secure_aggregation.messages import KEY
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 
-__all__ = ["advertised", "agreed_list", "check_identities"]
+__all__ = ["advertised", "agreed_list", "check_identities", "shared_list", "verify_signature"]
 
 
 def check_identities(
@@ -27,11 +30,28 @@ def check_identities(
     return known
 
 
+def verify_signature(
+    register: Mapping[int, bytes] | None, signer: int, signature: bytes, signed: bytes, *, remedy: str
+) -> None:
+    """Refuse a signature that is not that of the client in the register; without a register take any."""
+    if register is None:
+        return
+    try:
+        Ed25519PublicKey.from_public_bytes(register[signer]).verify(signature, signed)
+    except InvalidSignature:
+        _check.refuse_state("a signature", "be that of the client in the register", "it is not", remedy)
+
+
 def advertised(plan: SecureAggregation, client: int, keys: bytes) -> bytes:
     """Return what a client signs to vouch for its keys in a round."""
     return b"sfumato secure aggregation 1 keys " + plan.digest + client.to_bytes(4, "big") + keys
 
 
-def agreed_list(plan: SecureAggregation, transcript: bytes, survivors: bytes) -> bytes:
-    """Return what a client signs to agree to a list of survivors, among the keys of a roster."""
-    return b"sfumato secure aggregation 1 survivors " + plan.digest + transcript + survivors
+def shared_list(plan: SecureAggregation, transcript: bytes, sharers: bytes) -> bytes:
+    """Return what a client signs to say whom it masked against: its neighbors among those who shared."""
+    return b"sfumato secure aggregation 1 sharers " + plan.digest + transcript + sharers
+
+
+def agreed_list(plan: SecureAggregation, transcript: bytes, sharers: bytes, survivors: bytes) -> bytes:
+    """Return what a client signs to agree to a list of survivors, of those who shared, of a roster."""
+    return b"sfumato secure aggregation 1 survivors " + plan.digest + transcript + sharers + survivors

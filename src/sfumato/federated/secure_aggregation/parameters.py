@@ -42,8 +42,9 @@ class SecureAggregation:
         Neighbors whose shares give a secret back; above half of the degree, in the active mode above two
         thirds. None for the least of these.
     active : bool, default False
-        Protect against a server that deviates from the protocol: keys and the list of survivors are signed
-        by identities that the clients know from elsewhere. Needs all others as neighbors.
+        Protect against a server that deviates from the protocol: keys, and the lists of who shared and who
+        survived, are signed by identities that the clients know from elsewhere. With ``degree``, the
+        graph follows from the keys, and ``minimum_survivors`` must be above half of the clients.
     round_number : int, default 0
         Distinguishes the rounds of the same clients; never used twice.
     modular : bool, default False
@@ -65,11 +66,13 @@ class SecureAggregation:
     (Bonawitz et al. 2017, Theorems 6.3 and 6.5; Bell et al. 2020, Theorem 3.3). Without ``active`` the server
     follows the protocol, fewer than ``threshold`` neighbors of each honest client collude, and the honest
     survivors are connected in the graph, which `plan_neighbors` makes likely. With it, the server may do
-    anything and fewer than ``min(threshold, 2 * (threshold + 1) - clients)`` clients collude, so that no two
-    lists of survivors are both signed by enough clients; what is learned is the sum over a list of at least
-    ``minimum_survivors``, colluders included. It is no differential privacy: the sum is exact. Clients that
-    the server invents are colluders; only ``active`` with an independent register of identities excludes
-    them. A client may send any vector within the modulus; nothing proves the bounds.
+    anything; with all others as neighbors fewer than ``min(threshold, 2 * (threshold + 1) - clients)``
+    clients collude, on a sparse graph fewer than ``2 * minimum_survivors - clients``, chosen before the keys,
+    and the graph is as ``plan_neighbors(..., active=True)`` makes likely (the proof is in
+    `sfumato.federated.secure_aggregation.active_roster`). What is learned is the sum over one list of at
+    least ``minimum_survivors``, colluders included. It is no differential privacy: the sum is exact. Clients
+    that the server invents are colluders; only ``active`` with an independent register of identities
+    excludes them. A client may send any vector within the modulus; nothing proves the bounds.
 
     References
     ----------
@@ -141,11 +144,9 @@ class SecureAggregation:
         if degree > others or (degree % 2 and degree != others):
             rule = f"be even, or all {others} other clients"
             _check.refuse("degree", rule, degree, "pass plan_neighbors(...).degree")
-        if self.active and degree != others:
-            rule = (
-                f"be all {others} other clients in the active mode, where the server could choose the graph"
-            )
-            _check.refuse("degree", rule, degree, "leave it out")
+        if self.active and degree != others and 2 * self.minimum_survivors <= self.clients:
+            rule = "be more than half of the clients in the active mode on a sparse graph"
+            _check.refuse("minimum_survivors", rule, self.minimum_survivors, "raise it, or leave degree out")
         part, words = (2 * degree // 3, "two thirds") if self.active else (degree // 2, "half")
         threshold = self.threshold
         threshold = part + 1 if threshold is None else _check.integer("threshold", threshold, minimum=1)
@@ -159,6 +160,11 @@ class SecureAggregation:
     def neighbors(self) -> int:
         """The degree, which is known once the parameters are checked."""
         return cast("int", self.degree)
+
+    @property
+    def quorum(self) -> int:
+        """How many clients must have signed a list in the active mode, so that no two lists have as many."""
+        return self.shares + 1 if self.neighbors == self.clients - 1 else self.minimum_survivors
 
     @property
     def shares(self) -> int:

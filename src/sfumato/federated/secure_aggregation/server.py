@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.crypto.mask_stream import word_type
+from sfumato.crypto.mask_stream import SEED, MaskStream, word_type
 from sfumato.crypto.prime_field import PRIME
-from sfumato.federated.secure_aggregation.bit_packing import packed_size, unpacked
+from sfumato.federated.secure_aggregation.active_roster import (
+    key_context,
+    roster_order,
+    transcript,
+    write_rosters,
+)
+from sfumato.federated.secure_aggregation.bit_packing import add_unpacked, packed_size
 from sfumato.federated.secure_aggregation.graph import NeighborGraph
-from sfumato.federated.secure_aggregation.identities import advertised, agreed_list, check_identities
-from sfumato.federated.secure_aggregation.masking import SMALL_ORDER
+from sfumato.federated.secure_aggregation.identities import (
+    advertised,
+    agreed_list,
+    check_identities,
+    shared_list,
+    verify_signature,
+)
+from sfumato.federated.secure_aggregation.masking import SMALL_ORDER, unmask_pair
 from sfumato.federated.secure_aggregation.messages import (
     ENVELOPE,
     KEY,
@@ -36,6 +46,8 @@ __all__ = ["AggregatedSum", "SecureAggregationServer"]
 
 _KEYS, _SHARES, _VECTORS, _CONSENTS, _UNMASK, _DONE = "keys", "shares", "vector", "consent", "unmask", "done"
 _COMMITMENT: Final = 32
+
+_REMEDY: Final = "drop the message"
 
 
 @final
@@ -97,11 +109,15 @@ class SecureAggregationServer:
         "_bodies",
         "_commitments",
         "_consents",
+        "_context",
         "_graph",
         "_identities",
+        "_paired",
         "_sealed",
         "_sharers",
         "_shares",
+        "_signed",
+        "_stream",
         "_survivors",
         "_total",
         "_transcript",
@@ -114,7 +130,8 @@ class SecureAggregationServer:
         self.plan, self.phase = plan, _KEYS
         self._identities = check_identities(plan, identities)
         self._graph = NeighborGraph(plan.clients, plan.neighbors, SecureSource())
-        self._transcript = b""
+        self._transcript, self._context = b"", plan.digest
+        self._signed: dict[int, bytes] = {}
         self._bodies: dict[int, bytes] = {}
         self._commitments: dict[int, bytes] = {}
         self._consents: dict[int, bytes] = {}
@@ -122,7 +139,8 @@ class SecureAggregationServer:
         edges = plan.clients * plan.neighbors
         self._sealed = np.zeros((edges, ENVELOPE), np.uint8)
         self._shares = np.zeros((edges, SHARE // 8), np.uint64)
-        self._answered = np.zeros(edges, bool)
+        self._answered, self._paired = np.zeros(edges, bool), np.zeros(edges, bool)
+        self._stream = MaskStream(plan.length, bits=plan.bits)
         self._total = np.zeros(plan.length, word_type(plan.bits))
 
     def receive(self, data: bytes) -> None:
@@ -146,11 +164,11 @@ class SecureAggregationServer:
         size = {
             _KEYS: (2 * KEY + signature,) * 2,
             _SHARES: (_COMMITMENT, _COMMITMENT + ENVELOPE * plan.neighbors),
-            _VECTORS: (packed_size(plan.length, plan.bits),) * 2,
+            _VECTORS: (packed_size(plan.length, plan.bits) + signature,) * 2,
             _CONSENTS: (SIGNATURE,) * 2,
-            _UNMASK: (0, SHARE * plan.neighbors),
+            _UNMASK: (0, (SHARE + SEED) * plan.neighbors),
         }[kind]
-        each = {_SHARES: ENVELOPE, _UNMASK: SHARE}.get(kind, 0)
+        each = {_SHARES: ENVELOPE, _UNMASK: math.gcd(SHARE, SEED)}.get(kind, 0)
         message = Message.from_bytes(data, kind, plan.digest, (size[0], each, size[1]))
         if not 0 <= message.client < plan.clients:
             _check.refuse_state("a message", "be of a client of the round", "it is of another", "drop it")
@@ -168,18 +186,15 @@ class SecureAggregationServer:
         if keys[:KEY] in SMALL_ORDER or keys[KEY:] in SMALL_ORDER or keys[:KEY] == keys[KEY:]:
             rule, found = "be two usable points", "one has a small order, or they are one"
             _check.refuse_state("the keys", rule, found, "drop the message")
-        self._verify(client, signature, advertised(self.plan, client, keys))
+        verify_signature(
+            self._identities,
+            client,
+            signature,
+            advertised(self.plan, client, keys),
+            remedy="drop the message",
+        )
         self._bodies[client] = bytes(body)
         self._advertised[client] = True
-
-    def _verify(self, client: int, signature: bytes, signed: bytes) -> None:
-        if self._identities is None:
-            return
-        try:
-            Ed25519PublicKey.from_public_bytes(self._identities[client]).verify(signature, signed)
-        except InvalidSignature:
-            rule = "be that of the client in the register"
-            _check.refuse_state("a signature", rule, "it is not", "drop the message")
 
     def rosters(self) -> dict[int, bytes]:
         """End the phase of keys, and return for each client the keys of its neighbors.
@@ -194,10 +209,15 @@ class SecureAggregationServer:
             If fewer than the minimum of survivors advertised keys.
         """
         self._end(_KEYS, _SHARES, self._advertised)
+        plan, near = self.plan, self._graph.neighbors
+        if plan.active:
+            self._transcript = transcript(self._bodies)
+            self._context = key_context(plan, self._transcript)
+            order = roster_order(plan, self._transcript)
+            self._graph = NeighborGraph(plan.clients, plan.neighbors, order)
+            written = write_rosters(plan, self._bodies, self._graph.neighbors)
+            return {client: self._message("roster", client, body) for client, body in written.items()}
         entries = {client: client.to_bytes(4, "big") + body for client, body in self._bodies.items()}
-        listed = b"".join(entries[client][: 4 + 2 * KEY] for client in sorted(entries))
-        self._transcript = hashlib.sha256(listed).digest()
-        near = self._graph.neighbors
         return {
             client: self._message(
                 "roster",
@@ -220,19 +240,19 @@ class SecureAggregationServer:
             _check.refuse_state("the round", rule, "it has fewer and is aborted", "start another one")
         self.phase = following
 
-    def _slots(self, client: int, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        slots: NDArray[np.bool_] = chosen[self._graph.neighbors[client]]
-        return slots
-
     def _take_shares(self, client: int, body: bytes | memoryview) -> None:
         _fresh(self._advertised[client] and not self._sharers[client])
-        slots = self._slots(client, self._advertised)
+        slots = self._advertised[self._graph.neighbors[client]]
         if len(body) != _COMMITMENT + ENVELOPE * int(slots.sum()):
             rule = "have one envelope for each neighbor in the roster"
             _check.refuse_state("the message of shares", rule, "it has not", "drop the message")
         start = client * self.plan.neighbors
         rows = np.frombuffer(body[_COMMITMENT:], np.uint8).reshape(-1, ENVELOPE)
-        self._sealed[start : start + self.plan.neighbors][slots] = rows
+        of_client = self._sealed[start : start + self.plan.neighbors]
+        if len(rows) == len(of_client):  # a copy of a whole slice is faster than one of chosen rows
+            of_client[:] = rows
+        else:
+            of_client[slots] = rows
         self._commitments[client] = bytes(body[:_COMMITMENT])
         self._sharers[client] = True
 
@@ -251,19 +271,25 @@ class SecureAggregationServer:
         self._end(_SHARES, _VECTORS, self._sharers)
         width = self.plan.neighbors
         found = {}
+        everyone = bitmap(self._sharers) if self.plan.active else b""
         for client in np.flatnonzero(self._sharers).tolist():
-            slots = self._slots(client, self._sharers)
+            slots = self._sharers[self._graph.neighbors[client]]
             edges = self._graph.opposite[client][slots]
             rows = np.empty((len(edges), 4 + ENVELOPE), np.uint8)
             rows[:, :4] = (edges // width).astype(">u4")[:, None].view(np.uint8)
             rows[:, 4:] = self._sealed[edges]
-            found[client] = self._message("delivery", client, rows.tobytes())
+            found[client] = self._message("delivery", client, everyone + rows.tobytes())
         self._sealed = np.zeros((0, ENVELOPE), np.uint8)
         return found
 
     def _take_vector(self, client: int, body: bytes | memoryview) -> None:
         _fresh(self._sharers[client] and not self._survivors[client])
-        self._total += unpacked(body, self.plan.length, self.plan.bits)
+        size = packed_size(self.plan.length, self.plan.bits)
+        if self.plan.active:
+            signed = shared_list(self.plan, self._transcript, bitmap(self._sharers))
+            verify_signature(self._identities, client, bytes(body[size:]), signed, remedy=_REMEDY)
+            self._signed[client] = bytes(body[size:])
+        add_unpacked(self._total, body[:size], self.plan.bits)
         self._survivors[client] = True
 
     def survivors(self) -> bytes:
@@ -279,15 +305,23 @@ class SecureAggregationServer:
             If they are fewer than the minimum: nothing was unmasked.
         """
         self._end(_VECTORS, _CONSENTS if self.plan.active else _UNMASK, self._survivors)
-        return self._message("survivors", SERVER, bitmap(self._survivors))
+        signatures = b"".join(self._signed[client] for client in sorted(self._signed))
+        return self._message("survivors", SERVER, bitmap(self._survivors) + signatures)
 
     def _take_consent(self, client: int, body: bytes | memoryview) -> None:
         _fresh(self._survivors[client] and client not in self._consents)
-        self._verify(client, bytes(body), agreed_list(self.plan, self._transcript, bitmap(self._survivors)))
+        sharers, survivors = bitmap(self._sharers), bitmap(self._survivors)
+        verify_signature(
+            self._identities,
+            client,
+            bytes(body),
+            agreed_list(self.plan, self._transcript, sharers, survivors),
+            remedy="drop the message",
+        )
         self._consents[client] = bytes(body)
 
     def evidence(self) -> bytes:
-        """End the phase of consent, and return the signatures, one message for all who signed.
+        """End the phase of consent, and return as many signatures as are needed, for all who signed.
 
         Returns
         -------
@@ -300,22 +334,31 @@ class SecureAggregationServer:
         """
         signers = np.isin(np.arange(self.plan.clients), list(self._consents))
         self._end(_CONSENTS, _UNMASK, signers)
-        signatures = b"".join(self._consents[client] for client in sorted(self._consents))
-        return self._message("evidence", SERVER, bitmap(signers) + signatures)
+        enough = sorted(self._consents)[: self.plan.quorum]
+        signatures = b"".join(self._consents[client] for client in enough)
+        chosen = np.isin(np.arange(self.plan.clients), enough)
+        return self._message("evidence", SERVER, bitmap(chosen) + signatures)
 
     def _take_unmask(self, client: int, body: bytes | memoryview) -> None:
         near, opposite = self._graph.neighbors[client], self._graph.opposite[client]
-        edges = opposite[self._sharers[near]]
+        edges, lost = opposite[self._sharers[near]], self._sharers[near] & ~self._survivors[near]
         _fresh(self._survivors[client] and not self._answered[edges].any())
-        if len(body) != SHARE * len(edges):
-            rule = "have one share of each neighbor that sealed one"
+        size = SHARE * len(edges)
+        if len(body) not in (size, size + SEED * int(lost.sum())):
+            rule = "have one share of each neighbor that sealed one, and a seed of each that dropped out"
             _check.refuse_state("the message of unmask", rule, "it has not", "drop the message")
-        shares = np.frombuffer(body, "<u8").reshape(-1, SHARE // 8)
+        shares = np.frombuffer(body[:size], "<u8").reshape(-1, SHARE // 8)
         if (shares >= PRIME).any():
             rule = "have elements of the field as shares"
             _check.refuse_state("the message of unmask", rule, "one is none", "drop the message")
         self._shares[edges] = shares
         self._answered[edges] = True
+        if len(body) > size:
+            seeds = bytes(body[size:])
+            for at, dropped in enumerate(near[lost].tolist()):
+                seed = seeds[SEED * at : SEED * (at + 1)]
+                unmask_pair(self._stream, self._total, client, dropped, seed)
+            self._paired[opposite[lost]] = True
 
     def aggregate(self) -> AggregatedSum:
         """End the round, and return the sum of the survivors' vectors.
@@ -338,10 +381,12 @@ class SecureAggregationServer:
             answered=answered,
             shares=self._shares.reshape(self.plan.clients, width, -1),
             survivors=self._survivors,
+            context=self._context,
+            paired=self._paired.reshape(-1, width),
             points={client: body[:KEY] for client, body in self._bodies.items()},
             commitments=self._commitments,
         )
-        work.remove_masks(self._total, np.flatnonzero(self._sharers))
+        work.remove_masks(self._stream, self._total, np.flatnonzero(self._sharers))
         survivors = np.flatnonzero(self._survivors).tolist()
         return AggregatedSum(total=self.plan.decoded(self._total, len(survivors)), survivors=tuple(survivors))
 

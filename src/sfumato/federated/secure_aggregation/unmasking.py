@@ -37,6 +37,10 @@ class Unmasking:
         Whose share of the client's secret is there.
     shares : ndarray of uint64, shape (clients, degree, limbs)
     survivors : ndarray of bool, shape (clients,)
+    context : bytes
+        What the seeds of pairs are bound to.
+    paired : ndarray of bool, shape (clients, degree)
+        Where a survivor gave the seed that it shares with a client that dropped out: that mask is out.
     points : mapping of int to bytes
         The public keys that masks were agreed with.
     commitments : mapping of int to bytes
@@ -48,14 +52,17 @@ class Unmasking:
     answered: NDArray[np.bool_]
     shares: NDArray[np.uint64]
     survivors: NDArray[np.bool_]
+    context: bytes
+    paired: NDArray[np.bool_]
     points: Mapping[int, bytes]
     commitments: Mapping[int, bytes]
 
-    def remove_masks(self, total: Words, sharers: NDArray[np.int64]) -> None:
+    def remove_masks(self, stream: MaskStream, total: Words, sharers: NDArray[np.int64]) -> None:
         """Take out of the sum, in place, the masks of all that sent shares.
 
         Parameters
         ----------
+        stream : MaskStream
         total : ndarray of word_type(bits)
             The sum of the masked vectors.
         sharers : ndarray of int64
@@ -64,36 +71,31 @@ class Unmasking:
         Raises
         ------
         ParameterError
-            If a secret has too few shares, or they give another one than was committed to.
+            If a secret that is needed has too few shares, or they give another one than was committed to.
         """
-        if (self.answered[sharers].sum(axis=1) < self.plan.shares).any():
+        unpaired = self.survivors[self.neighbors] & ~self.paired
+        needed = sharers[self.survivors[sharers] | unpaired[sharers].any(axis=1)]
+        if (self.answered[needed].sum(axis=1) < self.plan.shares).any():
             rule = f"be known from {self.plan.shares} shares"
             _check.refuse_state("each secret", rule, "too few clients answered", "start another round")
-        stream = MaskStream(self.plan.length, bits=self.plan.bits)
-        points = {client: X25519PublicKey.from_public_bytes(point) for client, point in self.points.items()}
-        for start in range(0, len(sharers), _TOGETHER):
-            owners = sharers[start : start + _TOGETHER]
+        for start in range(0, len(needed), _TOGETHER):
+            owners = needed[start : start + _TOGETHER]
             for owner, secret in zip(owners.tolist(), self._secrets(owners), strict=True):
                 if self.survivors[owner]:
                     _check_secret(hashlib.sha256(secret).digest() == self.commitments[owner])
                     stream.subtract(total, secret)
                 else:
-                    self._remove_pairs(stream, total, owner, secret, points)
+                    self._remove_pairs(stream, total, owner, secret, self.neighbors[owner][unpaired[owner]])
         stream.reduce(total)
 
     def _remove_pairs(
-        self,
-        stream: MaskStream,
-        total: Words,
-        dropped: int,
-        secret: bytes,
-        points: Mapping[int, X25519PublicKey],
+        self, stream: MaskStream, total: Words, dropped: int, secret: bytes, silent: NDArray[np.int64]
     ) -> None:
         key = X25519PrivateKey.from_private_bytes(secret)
         _check_secret(key.public_key().public_bytes_raw() == self.points[dropped])
-        near = self.neighbors[dropped]
-        for survivor in near[self.survivors[near]].tolist():
-            seed = pair_seed(key, points[survivor], self.plan.digest, dropped, survivor)
+        for survivor in silent.tolist():
+            point = X25519PublicKey.from_public_bytes(self.points[survivor])
+            seed = pair_seed(key, point, self.context, dropped, survivor)
             unmask_pair(stream, total, survivor, dropped, seed)
 
     def _secrets(self, owners: NDArray[np.int64]) -> list[bytes]:

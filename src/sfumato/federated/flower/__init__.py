@@ -1,0 +1,1 @@
+"""Flower's client and server apps with this project's secure aggregation; only their calls need Flower."""

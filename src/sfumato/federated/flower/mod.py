@@ -1,0 +1,102 @@
+"""The mod that runs in each of Flower's client apps."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from sfumato import _check
+from sfumato.errors import MissingExtra
+from sfumato.federated.flower.client_steps import ClientLimits, answer
+
+__all__ = ["CONFIG", "FlowerSecureAggregationMod", "flower"]
+
+CONFIG: Final = "sfumato.secure_aggregation"
+"""The configuration record of requests, replies and state."""
+
+
+def flower() -> Any:
+    """Import Flower, which only those need who run the adapter."""
+    try:
+        import flwr.app  # noqa: PLC0415 - an optional library
+        import flwr.compat.common.recorddict_compat  # noqa: PLC0415
+        import flwr.server.workflow.constant  # noqa: PLC0415
+    except ImportError as missing:
+        raise MissingExtra("the Flower adapter needs flwr; pip install 'sfumato[flower]'") from missing
+    return flwr
+
+
+@final
+class FlowerSecureAggregationMod:
+    """A mod for Flower's ``ClientApp(mods=[...])`` that sends masked parameters, and nothing else.
+
+    Parameters
+    ----------
+    minimum_survivors : int
+        A client takes part in no round that could end with fewer vectors in the sum.
+    minimum_degree : int, default 2
+        A client takes part in no round with fewer neighbors.
+
+    Notes
+    -----
+    Guarantee: that of `SecureAggregation` in the semi-honest mode. A request to train that is not of
+    `FlowerSecureAggregationWorkflow` is refused, so that no server gets plain parameters by asking for them.
+    Flower has no register of identities, so the server can invent clients; and the client's keys are in
+    Flower's context while a round lasts. Metrics and the number of examples are not sent. It is no
+    differential privacy.
+
+    Examples
+    --------
+    >>> FlowerSecureAggregationMod(minimum_survivors=20).limits.minimum_survivors
+    20
+    """
+
+    __slots__ = ("limits",)
+
+    def __init__(self, *, minimum_survivors: int, minimum_degree: int = 2) -> None:
+        self.limits = ClientLimits(
+            minimum_survivors=_check.integer("minimum_survivors", minimum_survivors, minimum=2),
+            minimum_degree=_check.integer("minimum_degree", minimum_degree, minimum=2),
+        )
+
+    def __call__(self, message: Any, context: Any, call_next: Any) -> Any:
+        """Answer a message of the server; what is no training goes on to the app.
+
+        Parameters
+        ----------
+        message : flwr.app.Message
+        context : flwr.app.Context
+        call_next : callable
+
+        Returns
+        -------
+        flwr.app.Message
+
+        Raises
+        ------
+        ParameterError
+            If the message asks for a training without secure aggregation, or is refused by the client.
+        """
+        if message.metadata.message_type != "train":
+            return call_next(message, context)
+        records = message.content.config_records
+        if CONFIG not in records:
+            _check.refuse_state(
+                "a training",
+                "be aggregated securely",
+                "the request asks for plain parameters",
+                "use the workflow",
+            )
+        flwr = flower()
+        request = dict(records.pop(CONFIG))
+
+        def train() -> tuple[list[Any], int]:
+            reply = flwr.compat.common.recorddict_compat.recorddict_to_fitres(
+                call_next(message, context).content, keep_input=False
+            )
+            return flwr.common.parameters_to_ndarrays(reply.parameters), int(reply.num_examples)
+
+        state = context.state.config_records.get(CONFIG, {})
+        reply, following = answer(self.limits, dict(state), request, train)
+        context.state.config_records[CONFIG] = flwr.app.ConfigRecord(following)
+        content = flwr.app.RecordDict({CONFIG: flwr.app.ConfigRecord(reply)})
+        return flwr.app.Message(content, reply_to=message)
