@@ -1,0 +1,58 @@
+"""Pufferfish privacy: secrets and correlations said out loud.
+
+Differential privacy hides one record. Where records depend on one another, such as the minutes of one
+person's day, the others still say much of it. Pufferfish privacy names the secrets, the pairs of them that
+must look alike, and the class of data models under which they do. Its guarantee is no differential privacy:
+it has no ``privacy_loss``, and it is void outside of its class of models.
+
+>>> from sfumato import pufferfish
+>>> chain = pufferfish.MarkovChain(transition=[[0.9, 0.1], [0.4, 0.6]], start=[1, 0])
+>>> quilt = pufferfish.MarkovQuilt(chain=chain, length=100, lipschitz=1.0, epsilon=1.0)
+>>> round(quilt.scale, 4), quilt.group_scale
+(13.0219, 100.0)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.pufferfish.chains.chain_classes import MarkovChainClass, MarkovChainInterval
+    from sfumato.pufferfish.chains.markov_chain import MarkovChain
+    from sfumato.pufferfish.quilts.influence import max_influence
+    from sfumato.pufferfish.quilts.markov_quilt import MarkovQuilt
+    from sfumato.pufferfish.quilts.search import QuiltRun
+    from sfumato.pufferfish.release.accountant import PufferfishAccountant
+    from sfumato.pufferfish.release.guarantee import PufferfishGuarantee
+    from sfumato.pufferfish.release.mechanism import PufferfishMechanism, PufferfishRelease
+
+__all__ = [
+    "MarkovChain",
+    "MarkovChainClass",
+    "MarkovChainInterval",
+    "MarkovQuilt",
+    "PufferfishAccountant",
+    "PufferfishGuarantee",
+    "PufferfishMechanism",
+    "PufferfishRelease",
+    "QuiltRun",
+    "max_influence",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "MarkovChain": "sfumato.pufferfish.chains.markov_chain",
+        "MarkovChainClass": "sfumato.pufferfish.chains.chain_classes",
+        "MarkovChainInterval": "sfumato.pufferfish.chains.chain_classes",
+        "MarkovQuilt": "sfumato.pufferfish.quilts.markov_quilt",
+        "PufferfishAccountant": "sfumato.pufferfish.release.accountant",
+        "PufferfishGuarantee": "sfumato.pufferfish.release.guarantee",
+        "PufferfishMechanism": "sfumato.pufferfish.release.mechanism",
+        "PufferfishRelease": "sfumato.pufferfish.release.mechanism",
+        "QuiltRun": "sfumato.pufferfish.quilts.search",
+        "max_influence": "sfumato.pufferfish.quilts.influence",
+    },
+)
