@@ -314,7 +314,7 @@ def max_influence(
     --------
     >>> steady = MarkovChain(transition=[[0.9, 0.1], [0.4, 0.6]], start=[0.8, 0.2])
     >>> round(max_influence(steady, length=12, node=6, left=1, right=11), 4)
-    0.1907
+    0.2991
     """
     length = _check.integer("length", length, minimum=1)
     node = _check.integer("node", node, minimum=1)
