@@ -44,7 +44,7 @@ def test_bad_models_are_refused() -> None:
         ({"covariances": []}, "the class is empty"),
         ({"covariances": [[[1.0, 2.0], [2.0, 1.0]]]}, "positive semidefinite"),
         ({"covariances": [[[1.0, 0.5], [0.4, 1.0]]]}, "symmetric"),
-        ({"covariances": [[[1.0, 0.0], [0.0, 1.0]]]}, "correlate the columns"),
+        ({"covariances": [[[1.0, 0.0], [0.0, 1.0]]]}, "have correlated columns"),
         ({"covariances": [[1.0]]}, "symmetric"),
         ({"sensitive": 2}, "a column of every covariance"),
         ({"answered": -1}, "answered"),

@@ -56,7 +56,7 @@ class MarkovChainClass:
         object.__setattr__(self, "pi_min", _check.unit_interval("pi_min", self.pi_min))
         gap = _check.positive("eigengap", self.eigengap, "a class without a gap forgets nothing")
         if gap > 2:
-            _check.refuse("eigengap", "be at most 2", gap, "pass the gap of P P*, a number from 0 to 1")
+            _check.refuse("eigengap", "be at most 2", gap, "pass the gap of P times its time reversal")
         object.__setattr__(self, "eigengap", gap)
 
     @classmethod
@@ -94,7 +94,7 @@ class MarkovChainClass:
             gap = min(gap, 1 - second - margin)
         if gap <= 0:
             _check.refuse_state(
-                "chains", "have an eigengap", "P P* of one has none", "use the chains themselves: MarkovQuilt"
+                "chains", "have an eigengap", "one of them has none", "use the chains themselves: MarkovQuilt"
             )
         return cls(pi_min=min(lowest, 1 - 1e-9), eigengap=gap)
 

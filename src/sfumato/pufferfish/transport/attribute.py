@@ -89,7 +89,7 @@ class GaussianAttributeMechanism(PufferfishMechanism):
         shift = max(map(abs, slopes)) * (high - low)
         if shift == 0:
             remedy = "the answer says nothing of the secret, and can be shown as it is"
-            _check.refuse_state("covariances", "correlate the columns", "none does", remedy)
+            _check.refuse_state("covariances", "have correlated columns", "none has", remedy)
         lattice = lattice_for(float(shift), fraction_up(shift / Fraction(self.epsilon)))
         object.__setattr__(self, "covariances", matrices)
         object.__setattr__(self, "secrets", (low, high))
