@@ -1,8 +1,9 @@
 """Groups, households and networks as neighboring relations, and the loss of a mechanism under them.
 
 Here the guarantee is differential privacy: two fixed datasets differ in all records of one group. Losses
-under these relations compose, and a ledger takes them. They hide a group whatever the correlations within it
-are, and nothing across groups.
+under these relations compose. They hide a group whatever the correlations within it are, and nothing across
+groups. A ledger holds budgets of add/remove, replace-one and zero-out only: for households, open one whose
+privacy unit is the household, and charge the epsilon that stands here.
 """
 
 from __future__ import annotations
