@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from sfumato.errors import ParameterError
 from sfumato.pufferfish import MarkovChain, MarkovChainClass, MarkovChainInterval, max_influence
@@ -99,6 +100,26 @@ def test_zeros_of_the_transition() -> None:
     assert max_influence(independent, length=9, node=4, left=3, right=5) < 1e-12
     known = MarkovChain(transition=np.eye(2), start=[1, 0])
     assert max_influence(known, length=9, node=4, right=9) == 0
+
+
+def test_probabilities_of_all_sizes_are_bounded_from_above() -> None:
+    rows = np.array([[1.0, 1e-120], [0.5, 0.5]])
+    chain = MarkovChain(transition=rows, start=[1 - 1e-30, 1e-30])
+    with mp.workdps(300):
+        step = mp.matrix([[mp.mpf(x) for x in row] for row in chain.transition.tolist()])
+        start = [mp.mpf(x) for x in chain.start.tolist()]
+        for node, left, right in ((5, 2, 9), (3, 1, 4), (2, 1, 9)):
+            before, after = step ** (node - left), step ** (right - node)
+            first = mp.matrix([start]) * step ** (left - 1)
+            here = first * before
+            truth = max(
+                mp.log(before[u, x] / here[x] * here[y] / before[u, y] * after[x, v] / after[y, v])
+                for u in range(2)
+                for v in range(2)
+                for x, y in ((0, 1), (1, 0))
+            )
+            found = max_influence(chain, length=9, node=node, left=left, right=right)
+            assert truth <= found <= truth + 1e-11
 
 
 def test_quilts_outside_of_the_sequence_are_refused() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ BASE: dict[str, Any] = {
     "covariances": [[[4.0, 1.0], [1.0, 2.0]]],
     "sensitive": 0,
     "answered": 1,
-    "secrets": (0, 8),
+    "secrets": (2, 10),
     "epsilon": 0.5,
 }
 
@@ -26,8 +27,10 @@ def test_the_shift_is_that_of_the_conditional_means() -> None:
     mechanism = GaussianAttributeMechanism(**BASE)
     assert 4.0 < mechanism.scale < 4.0 * (1 + 1e-7)
     assert mechanism.guarantee.epsilon == 0.5
-    assert mechanism.guarantee.secrets == "the mean of column 0, any two values from 0 to 8"
-    assert isinstance(mechanism.release(2.5, rng=1).value, float)
+    assert mechanism.guarantee.secrets == "the mean of column 0, any two values from 2 to 10"
+    released = mechanism.release(2.5, rng=1)
+    assert isinstance(released.value, float)
+    assert released.step == Fraction(1, 2**25)  # 26 bits below the shift of 2
 
 
 def test_the_class_is_as_strong_as_its_strongest_link() -> None:

@@ -189,9 +189,9 @@ class _ChainTable(InfluenceTable):
         return 4 * (self._chain.states + 4) * (steps + 1) * _ROUNDING + 1e-14
 
     def _offset(self, marginal: Array, possible: NDArray[np.bool_], steps: int) -> Array:
-        upper = np.log(np.maximum(marginal, _TINY))
+        upper = _above(np.log(np.maximum(marginal, _TINY)))
         with np.errstate(divide="ignore"):
-            lower = np.log(np.where(marginal >= _TINY, marginal, 0.0))
+            lower = _below(np.log(np.where(marginal >= _TINY, marginal, 0.0)))
         row = np.minimum(upper[self._second] - lower[self._first] + self._margin(steps), _ENDLESS)
         return np.where(possible[self._first] & possible[self._second], row, -np.inf)
 
@@ -227,6 +227,15 @@ class _UnionTable(InfluenceTable):
         return np.concatenate([part.left_of(node, reach, piece) for part, piece in pieces], axis=1)
 
 
+def _above(logs: Array) -> Array:
+    """Return logarithms moved up by more than they err, and than later sums with them err."""
+    return np.asarray(logs + 8 * _ROUNDING * np.abs(logs))
+
+
+def _below(logs: Array) -> Array:
+    return -_above(-logs)
+
+
 def _largest(
     power: Array,
     possible: NDArray[np.bool_],
@@ -235,9 +244,9 @@ def _largest(
     margin: float,
 ) -> Array:
     """Return the largest log-ratio of two columns; rows where both are impossible do not count."""
-    upper = np.where(possible, np.log(np.maximum(power, _TINY)), -np.inf)
+    upper = np.where(possible, _above(np.log(np.maximum(power, _TINY))), -np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.where(possible & (power >= _TINY), np.log(power), -np.inf)
+        lower = np.where(possible & (power >= _TINY), _below(np.log(power)), -np.inf)
         ratio = upper[:, :, None] - lower[:, None, :]
     ratio[np.isnan(ratio)] = -np.inf
     return np.asarray(np.minimum(ratio.max(axis=0)[first, second] + margin, _ENDLESS))

@@ -167,7 +167,7 @@ def _influence(datasets: dict[tuple[Any, ...], Fraction], record: int, quilt: tu
     worst = Fraction(1)
     for one, other in itertools.permutations(joint, 2):
         for cell, weight in joint[one].items():
-            if cell not in joint[other]:
+            if (there := joint[other].get(cell, Fraction(0))) <= 0:
                 return math.inf
-            worst = max(worst, weight * totals[other] / (totals[one] * joint[other][cell]))
+            worst = max(worst, weight * totals[other] / (totals[one] * there))
     return 0.0 if worst == 1 else math.log(fraction_up(worst)) * _UP

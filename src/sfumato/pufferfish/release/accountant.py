@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import LedgerCorrupt, LedgerError, LedgerMismatch, LedgerUnavailable, ParameterError
+from sfumato.numerics.rounding import sub_down
 from sfumato.pufferfish.release.guarantee import PufferfishGuarantee
 from sfumato.pufferfish.release.mechanism import PufferfishMechanism, PufferfishRelease
 
@@ -99,7 +100,7 @@ class PufferfishAccountant:
     @property
     def remaining(self) -> float:
         """What is left of the budget, at most; a charge that does not compose is refused even so."""
-        return max(0.0, self._epsilon - self.spent)
+        return max(0.0, sub_down(self._epsilon, self.spent))
 
     def charge(self, mechanism: PufferfishMechanism | PufferfishGuarantee) -> PufferfishGuarantee:
         """Record a release, or refuse it and leave no trace.
@@ -160,10 +161,13 @@ class PufferfishAccountant:
         return mechanism.release(value)
 
     def _connect(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(self._path, isolation_level=None, timeout=30.0)
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
+            if connection is not None:
+                connection.close()
             kind = LedgerUnavailable if isinstance(error, sqlite3.OperationalError) else LedgerCorrupt
             raise kind("the accountant's file must be a readable SQLite file, but it is not") from error
         return connection
