@@ -77,6 +77,7 @@ def test_classes_known_by_bounds_are_above_their_chains() -> None:
 
         both = at(chains)
         assert both == max(at(chain) for chain in chains)
+        assert both == at(chains[::-1])
         for model in models:
             assert both <= at(model)
     # Far away the bounds forget too.
@@ -98,6 +99,8 @@ def test_zeros_of_the_transition() -> None:
     assert max_influence(steady, length=9, node=4, right=9) == math.inf
     independent = MarkovChain(transition=[[0.3, 0.7], [0.3, 0.7]])
     assert max_influence(independent, length=9, node=4, left=3, right=5) < 1e-12
+    # Powers are rounded at each step, and the bound pays for it.
+    assert max_influence(independent, length=999, node=500, left=1, right=999) > 998 * 2 * 2.0**-53
     known = MarkovChain(transition=np.eye(2), start=[1, 0])
     assert max_influence(known, length=9, node=4, right=9) == 0
 

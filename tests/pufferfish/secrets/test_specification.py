@@ -91,6 +91,9 @@ def test_digests_tell_specifications_apart() -> None:
     assert one.digest != Specification.of_records(models=clique((0.2, 0.15, 0.3, 0.15, 0.2))).digest
     assert one.digest != Specification.dataset_attribute(models=clique(), attribute=sum).digest
     many = Specification.of_records(models=[clique(), clique((0.2, 0.15, 0.3, 0.15, 0.2))])
+    known = [JointDistribution([(i % 2,) for i in range(n)], [Fraction(1, n)] * n) for n in range(2, 7)]
+    assert Specification.of_records(models=known[:4]).describe_models().endswith("on 5 datasets")
+    assert Specification.of_records(models=known).describe_models().endswith("on 5 datasets, ...")
     assert many.describe_models() == "2 models: a joint distribution on 16 datasets"
 
 

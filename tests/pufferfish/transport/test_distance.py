@@ -50,6 +50,9 @@ def test_a_box_bounds_what_it_holds() -> None:
     exact = ProbabilityBox(values=values, lower=[0.25, 0.5, 0.75, 1], upper=[0.25, 0.5, 0.75, 1])
     assert wasserstein_infinity(exact, other) == 0
     assert wasserstein_infinity(box, box) == 3
+    empty = ProbabilityBox(values=[0, 1, 2, 50, 51], lower=[0, 0.5, 0.5, 0.5, 1], upper=[0, 0.5, 0.5, 0.5, 1])
+    halves = NumberDistribution([1, 51], [0.5, 0.5])
+    assert wasserstein_infinity(empty, halves) == wasserstein_infinity(halves, empty) == 0
 
 
 def test_samples_and_broken_boxes_are_refused() -> None:

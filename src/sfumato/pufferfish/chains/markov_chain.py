@@ -146,7 +146,7 @@ class MarkovChain:
     def irreducible(self) -> bool:
         """Whether every state reaches every other."""
         reached = (self.transition > 0) | np.eye(self.states, dtype=bool)
-        for _ in range(max(1, self.states.bit_length())):
+        for _ in range(self.states.bit_length()):
             reached = (reached.astype(np.float64) @ reached.astype(np.float64)) > 0
         return bool(reached.all())
 

@@ -132,18 +132,13 @@ class BayesianNetwork(DataModel):
 
         Notes
         -----
-        They are independent of it by the graph alone. By reachability along active trails (Koller, Friedman,
-        "Probabilistic graphical models", Algorithm 3.1).
+        They are independent of it by the graph alone. By the Bayes ball (Shachter, UAI 1998).
         """
         quilt = set(given)
         children: dict[int, list[int]] = {node: [] for node in range(self.records)}
         for node, above in enumerate(self.parents):
             for parent in above:
                 children[parent].append(node)
-        ancestors = set(quilt)
-        for node in range(self.records - 1, -1, -1):
-            if node in ancestors:
-                ancestors.update(self.parents[node])
         reached: set[int] = set()
         visited: set[tuple[int, bool]] = set()
         # True: the trail comes from a child, False: from a parent.
@@ -156,6 +151,6 @@ class BayesianNetwork(DataModel):
             if node not in quilt:
                 reached.add(node)
                 waiting += [(child, False) for child in children[node]]
-            if (from_child and node not in quilt) or (not from_child and node in ancestors):
+            if from_child != (node in quilt):  # a known effect links its causes
                 waiting += [(parent, True) for parent in self.parents[node]]
         return set(range(self.records)) - reached - quilt - {record}

@@ -57,9 +57,10 @@ class InfluenceTable(ABC):
         """Return one row of offsets that holds for every node beyond the first ``after``."""
         return np.zeros(self.columns)
 
-    def left_of(self, node: int, reach: int, table: Array) -> Array:
+    def left_of(self, node: int, table: Array) -> Array:
         """Return the left rows for one node: the common ones, unless some states cannot be reached there."""
-        return table[: min(reach, node - 1)]
+        del node
+        return table
 
 
 @final
@@ -141,12 +142,11 @@ class _ChainTable(InfluenceTable):
         power, possible = self._power(after)
         return _largest(power, possible, self._second, self._first, self._margin(after))
 
-    def left_of(self, node: int, reach: int, table: Array) -> Array:
-        rows = table[: min(reach, node - 1)]
-        special = [a for a in range(1, len(rows) + 1) if node - a <= self.partial]
+    def left_of(self, node: int, table: Array) -> Array:
+        special = [a for a in range(1, min(len(table), node - 1) + 1) if node - a <= self.partial]
         if not special:
-            return rows
-        rows = np.array(rows)
+            return table
+        rows = np.array(table)
         for a in special:
             states = self._supports[node - a - 1]
             power, possible = self._powers[a][states], self._possible[a][states]
@@ -221,10 +221,10 @@ class _UnionTable(InfluenceTable):
     def tail(self, after: int) -> Array:
         return np.concatenate([part.tail(after) for part in self._parts])
 
-    def left_of(self, node: int, reach: int, table: Array) -> Array:
+    def left_of(self, node: int, table: Array) -> Array:
         ends = np.cumsum([part.columns for part in self._parts])[:-1]
         pieces = zip(self._parts, np.split(table, ends, axis=1), strict=True)
-        return np.concatenate([part.left_of(node, reach, piece) for part, piece in pieces], axis=1)
+        return np.concatenate([part.left_of(node, piece) for part, piece in pieces], axis=1)
 
 
 def _above(logs: Array) -> Array:
@@ -338,7 +338,7 @@ def max_influence(
     if right is not None:
         total = total + table.right(after)[after - 1]
     if left is not None:
-        total = total + offset + table.left_of(node, before, table.left(before))[before - 1]
+        total = total + offset + table.left_of(node, table.left(before))[before - 1]
     total = np.where(np.isneginf(offset), -np.inf, total)
     found = float(total.max(initial=0.0))
     return math.inf if found >= _ENDLESS else found

@@ -103,9 +103,9 @@ class MarkovQuilt(PufferfishMechanism):
     entries: int = 1
     quilts: tuple[QuiltRun, ...] | None = field(default=None, repr=False)
     reachable_only: bool = False
-    active_quilts: tuple[QuiltRun, ...] = field(init=False, repr=False, compare=False)
-    _scale: float = field(init=False, repr=False, compare=False)
-    _grid: Lattice = field(init=False, repr=False, compare=False)
+    active_quilts: tuple[QuiltRun, ...] = field(init=False, repr=False)
+    _scale: float = field(init=False, repr=False)
+    _grid: Lattice = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.chain, MarkovChain | MarkovChainClass | MarkovChainInterval):

@@ -76,9 +76,9 @@ class NetworkQuilt(PufferfishMechanism):
     epsilon: float
     largest_quilt: int = 2
     entries: int = 1
-    active_quilts: tuple[tuple[int, ...], ...] = field(init=False, compare=False)
-    _scale: float = field(init=False, repr=False, compare=False)
-    _grid: Lattice = field(init=False, repr=False, compare=False)
+    active_quilts: tuple[tuple[int, ...], ...] = field(init=False)
+    _scale: float = field(init=False, repr=False)
+    _grid: Lattice = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         networks = (self.networks,) if isinstance(self.networks, BayesianNetwork) else tuple(self.networks)

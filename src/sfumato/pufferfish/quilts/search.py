@@ -195,7 +195,7 @@ class _Round:
         """Replace the rows of nodes whose quilt cannot take all states, where only reachable ones count."""
         special = self.search.table.partial
         for index in np.nonzero(self._alone & (self.first > left) & (self.first - left <= special))[0]:
-            rows = self.search.table.left_of(int(self.first[index]), left, self.left)
+            rows = self.search.table.left_of(int(self.first[index]), self.left[:left])
             row = offsets[index] + rows[left - 1] + (self.right[right - 1] if right else 0.0)
             total[index] = np.where(np.isneginf(offsets[index]), -np.inf, row)
 
@@ -207,7 +207,7 @@ class _Round:
         most_left = min(self.reach, node.first - 1)
         left = self.left
         if node.first == node.last:  # the nodes of a block may reach different states
-            left = search.table.left_of(node.first, most_left, left)
+            left = search.table.left_of(node.first, left[:most_left])
         left = left[:most_left, possible]
         left = left + offset[possible]
         right = self.right[: max(0, min(self.reach, search.length - node.last)), possible]

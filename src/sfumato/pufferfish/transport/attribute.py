@@ -69,9 +69,9 @@ class GaussianAttributeMechanism(PufferfishMechanism):
     answered: int
     secrets: Any
     epsilon: float
-    _scale: float = field(init=False, repr=False, compare=False)
-    _grid: Lattice = field(init=False, repr=False, compare=False)
-    _digest: str = field(init=False, repr=False, compare=False)
+    _scale: float = field(init=False, repr=False)
+    _grid: Lattice = field(init=False, repr=False)
+    _digest: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _check.positive("epsilon", self.epsilon))

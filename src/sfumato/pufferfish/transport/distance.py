@@ -172,12 +172,12 @@ def _largest_gap(
     """Return the largest of: the quantile by ``high`` less the quantile by ``low``, over levels in (0, 1]."""
     above, below = list(high_values), list(low_values)
     i = j = 0
-    gap = Fraction(0)
+    gap = reached = Fraction(0)
     while i < len(above) and j < len(below):
-        # Levels up to min(high[i], low[j]) have these two quantiles, if any level is left below it.
-        reached = max(high[i - 1] if i else Fraction(0), low[j - 1] if j else Fraction(0))
+        # Levels from the last one up to this one have these two quantiles.
         level = min(high[i], low[j])
         if level > reached:
             gap = max(gap, above[i] - below[j])
+        reached = level
         i, j = i + (high[i] <= level), j + (low[j] <= level)
     return gap

@@ -73,9 +73,9 @@ class WassersteinMechanism(PufferfishMechanism):
     query: Callable[[tuple[Any, ...]], Any]
     epsilon: float
     distance: Number | None = None
-    _scale: float = field(init=False, repr=False, compare=False)
-    _grid: Lattice = field(init=False, repr=False, compare=False)
-    _digest: str = field(init=False, repr=False, compare=False)
+    _scale: float = field(init=False, repr=False)
+    _grid: Lattice = field(init=False, repr=False)
+    _digest: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check.instance("specification", self.specification, Specification, "pass a Specification")
@@ -178,8 +178,8 @@ class GeneralWasserstein:
     query: Callable[[tuple[Any, ...]], Any]
     noise: type[Gaussian | Laplace]
     magnitude: Number
-    _mechanism: Gaussian | Laplace = field(init=False, repr=False, compare=False)
-    _digest: str = field(init=False, repr=False, compare=False)
+    _mechanism: Gaussian | Laplace = field(init=False, repr=False)
+    _digest: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         _check.instance("specification", self.specification, Specification, "pass a Specification")
