@@ -21,6 +21,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.pufferfish.chains.chain_classes import MarkovChainClass, MarkovChainInterval
     from sfumato.pufferfish.chains.markov_chain import MarkovChain
+    from sfumato.pufferfish.chains.quilt_run import QuiltRun
     from sfumato.pufferfish.models.bayesian_network import BayesianNetwork
     from sfumato.pufferfish.models.data_models import (
         DataModel,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         MarkovSequence,
         Sampler,
     )
+    from sfumato.pufferfish.models.distance import NumberDistribution, ProbabilityBox, wasserstein_infinity
     from sfumato.pufferfish.neighborhoods.relations import (
         GroupNeighboring,
         HouseholdNeighboring,
@@ -37,14 +39,12 @@ if TYPE_CHECKING:
     from sfumato.pufferfish.quilts.influence import max_influence
     from sfumato.pufferfish.quilts.markov_quilt import MarkovQuilt
     from sfumato.pufferfish.quilts.network_quilt import NetworkQuilt
-    from sfumato.pufferfish.quilts.search import QuiltRun
     from sfumato.pufferfish.release.accountant import PufferfishAccountant
     from sfumato.pufferfish.release.guarantee import PufferfishGuarantee
     from sfumato.pufferfish.release.mechanism import PufferfishMechanism, PufferfishRelease
     from sfumato.pufferfish.secrets.specification import ConditionalPair, Secret, Specification
     from sfumato.pufferfish.secrets.verification import Verification, protects
     from sfumato.pufferfish.transport.attribute import GaussianAttributeMechanism
-    from sfumato.pufferfish.transport.distance import NumberDistribution, ProbabilityBox, wasserstein_infinity
     from sfumato.pufferfish.transport.wasserstein import GeneralWasserstein, WassersteinMechanism
 
 __all__ = [
@@ -100,13 +100,13 @@ __getattr__, __dir__ = attach(
         "MarkovSequence": "sfumato.pufferfish.models.data_models",
         "NetworkNeighboring": "sfumato.pufferfish.neighborhoods.relations",
         "NetworkQuilt": "sfumato.pufferfish.quilts.network_quilt",
-        "NumberDistribution": "sfumato.pufferfish.transport.distance",
-        "ProbabilityBox": "sfumato.pufferfish.transport.distance",
+        "NumberDistribution": "sfumato.pufferfish.models.distance",
+        "ProbabilityBox": "sfumato.pufferfish.models.distance",
         "PufferfishAccountant": "sfumato.pufferfish.release.accountant",
         "PufferfishGuarantee": "sfumato.pufferfish.release.guarantee",
         "PufferfishMechanism": "sfumato.pufferfish.release.mechanism",
         "PufferfishRelease": "sfumato.pufferfish.release.mechanism",
-        "QuiltRun": "sfumato.pufferfish.quilts.search",
+        "QuiltRun": "sfumato.pufferfish.chains.quilt_run",
         "Sampler": "sfumato.pufferfish.models.data_models",
         "Secret": "sfumato.pufferfish.secrets.specification",
         "Specification": "sfumato.pufferfish.secrets.specification",
@@ -114,6 +114,6 @@ __getattr__, __dir__ = attach(
         "WassersteinMechanism": "sfumato.pufferfish.transport.wasserstein",
         "max_influence": "sfumato.pufferfish.quilts.influence",
         "protects": "sfumato.pufferfish.secrets.verification",
-        "wasserstein_infinity": "sfumato.pufferfish.transport.distance",
+        "wasserstein_infinity": "sfumato.pufferfish.models.distance",
     },
 )

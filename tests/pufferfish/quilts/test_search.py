@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.pufferfish import MarkovChain, MarkovChainClass, QuiltRun, max_influence
+from sfumato.pufferfish import MarkovChain, MarkovChainClass, max_influence
 from sfumato.pufferfish.quilts import search as module
 from sfumato.pufferfish.quilts.influence import ChainModel, influence_table
 from sfumato.pufferfish.quilts.search import QuiltSearch
@@ -90,10 +90,3 @@ def test_states_that_come_and_go_are_seen_one_by_one() -> None:
                         best = min(best, ((right or length + 1) - (left or 0) - 1) / (2.0 - leak))
             worst = max(worst, best)
         assert found == pytest.approx(worst, rel=1e-11)
-
-
-def test_sizes_of_quilts() -> None:
-    assert QuiltRun(3, 5, 2, 2).size(100) == 3
-    assert QuiltRun(3, 5, 2, 0).size(100) == 99  # from node 2 on
-    assert QuiltRun(3, 5, 0, 2).size(100) == 6
-    assert QuiltRun(3, 5, 0, 0).size(100) == 100

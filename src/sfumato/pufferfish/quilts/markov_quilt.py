@@ -22,8 +22,9 @@ from sfumato.mechanisms.base.rational import Number
 from sfumato.numerics.rounding import fraction_up
 from sfumato.pufferfish.chains.chain_classes import MarkovChainClass, MarkovChainInterval
 from sfumato.pufferfish.chains.markov_chain import MarkovChain
+from sfumato.pufferfish.chains.quilt_run import QuiltRun
 from sfumato.pufferfish.quilts.influence import ChainModel, influence_table
-from sfumato.pufferfish.quilts.search import QuiltRun, QuiltSearch
+from sfumato.pufferfish.quilts.search import QuiltSearch
 from sfumato.pufferfish.release.guarantee import PufferfishGuarantee
 from sfumato.pufferfish.release.mechanism import PufferfishMechanism, lattice_for
 

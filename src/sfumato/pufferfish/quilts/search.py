@@ -12,47 +12,15 @@ from typing import Final, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.pufferfish.chains.quilt_run import QuiltRun
 from sfumato.pufferfish.quilts.influence import InfluenceTable
 
-__all__ = ["QuiltRun", "QuiltSearch"]
+__all__ = ["QuiltSearch"]
 
 _WHOLE: Final = 2_000_000  # how many influences are computed in one step
 _CELLS: Final = 8_000_000  # the largest table that is made: it bounds the reach of the search
 _OUTWARD: Final = 1 + 2.0**-48
 Array = NDArray[np.float64]
-
-
-class QuiltRun(NamedTuple):
-    """The active quilt of a run of nodes: so many steps before and after; 0 stands for no node there.
-
-    Examples
-    --------
-    >>> QuiltRun(first=6, last=95, left=5, right=5).size(length=100)
-    9
-    """
-
-    first: int
-    last: int
-    left: int
-    right: int
-
-    def size(self, length: int) -> int:
-        """Return how many records lie within the quilt, at most, for a node of the run.
-
-        Parameters
-        ----------
-        length : int
-            How many records the sequence has.
-
-        Returns
-        -------
-        int
-        """
-        before = self.left or self.last
-        after = self.right or length - self.first + 1
-        if not self.left and not self.right:
-            return length
-        return before + after - 1
 
 
 class _Node(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NoReturn, final
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import fraction_up
-from sfumato.pufferfish.quilts.search import QuiltRun
+from sfumato.pufferfish.chains.quilt_run import QuiltRun
 
 __all__ = ["PufferfishGuarantee"]
 

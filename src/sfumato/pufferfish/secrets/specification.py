@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, final
 
 from sfumato import _check
 from sfumato.pufferfish.models.data_models import DataModel, IndependentRows, enumerable
+from sfumato.pufferfish.models.distance import NumberDistribution, wasserstein_infinity
 from sfumato.pufferfish.models.exact import exact_number
-from sfumato.pufferfish.transport.distance import NumberDistribution, wasserstein_infinity
 
 __all__ = ["ConditionalPair", "Secret", "Specification"]
 
