@@ -31,6 +31,7 @@ BENCHMARKS = {
     "peer-query": "benchmarks.peer_query",
     "posterior": "benchmarks.posterior",
     "postgres": "benchmarks.postgres",
+    "pufferfish": "benchmarks.pufferfish",
     "quantiles": "benchmarks.quantiles",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",

@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 import sfumato
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from docs.pictures import attacks, concepts, location, structure
+from docs.pictures import attacks, concepts, location, pufferfish, structure
 from tools.walks.scenes import SCENES
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _draw(app: Sphinx) -> None:
         structure.walk(folder / f"walk_{scene}.svg", walked())
     attacks.draw(folder / "attacks.svg")
     location.draw(folder / "location.svg")
+    pufferfish.draw(folder / "pufferfish.svg")
     concepts.noise(folder / "noise.svg")
     concepts.trade_off(folder / "trade_off.svg")
     concepts.epsilon_over_steps(folder / "epsilon_over_steps.svg")

@@ -1,0 +1,1 @@
+"""Data models: what an adversary may believe about how the records were drawn."""

@@ -1,0 +1,1 @@
+"""Neighboring relations in which several records change: groups, households, networks."""

@@ -1,0 +1,1 @@
+"""What a mechanism of this room hands out: a noisy value, its guarantee, and a budget of guarantees."""

@@ -1,0 +1,1 @@
+"""The Wasserstein distance of a query's distributions under two secrets, and mechanisms that cover it."""
