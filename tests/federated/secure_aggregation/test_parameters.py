@@ -32,7 +32,6 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"active": True, "threshold": 5}, "threshold must be above two thirds of the 8 neighbors"),
     ({"modular": True}, "bounds must be (-16, 15) where entries are residues, got (-1, 2)"),
     ({"modular": True, "bits": 64}, "bits must be at most 63, got 64"),
-    ({"active": True, "degree": 4}, "degree must be all 8 other clients in the active mode"),
     (
         {"active": True, "degree": 6, "minimum_survivors": 4},
         "minimum_survivors must be more than half of the clients in the active mode on a sparse graph, got 4",
