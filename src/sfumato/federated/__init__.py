@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
+    from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_aggregation_report
+    from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatedSum",
+    "Collusion",
     "DistributedDiscreteGaussian",
     "NeighborPlan",
     "Prio3",
@@ -51,8 +54,11 @@ __all__ = [
     "SecureAggregationClient",
     "SecureAggregationServer",
     "ShardedReports",
+    "TrustReport",
     "UsedVerifyKeys",
     "VerifyState",
+    "aggregators_report",
+    "fewest_breaking",
     "plan_neighbors",
     "prio3_count",
     "prio3_histogram",
@@ -61,6 +67,7 @@ __all__ = [
     "prio3_sum",
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
+    "secure_aggregation_report",
     "simulate_round",
 ]
 
@@ -68,6 +75,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
+        "Collusion": "sfumato.federated.trust_report",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
@@ -76,8 +84,11 @@ __getattr__, __dir__ = attach(
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "TrustReport": "sfumato.federated.trust_report",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
+        "aggregators_report": "sfumato.federated.trust_report",
+        "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
         "prio3_histogram": "sfumato.federated.vdaf.named_functions",
@@ -86,6 +97,7 @@ __getattr__, __dir__ = attach(
         "prio3_sum": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec_with_multiproof": "sfumato.federated.vdaf.named_functions",
+        "secure_aggregation_report": "sfumato.federated.secure_aggregation_trust",
         "simulate_round": "sfumato.federated.secure_aggregation.simulation",
     },
 )
