@@ -112,9 +112,8 @@ is no differential privacy.
             setting=setting, colluding="clients", statements=_masking(plan), delta=None, rows=()
         )
     _check.instance("noise", noise, DistributedDiscreteGaussian, "leave it out")
-    if (noise.padded, noise.bits) != (plan.length, plan.bits) or plan.minimum_survivors < (
-        noise.minimum_survivors
-    ):
+    fitting = (plan.length, plan.bits, plan.modular) == (noise.padded, noise.bits, True)
+    if not fitting or plan.minimum_survivors < noise.minimum_survivors:
         rule = "be for the plan's vectors and survivors"
         _check.refuse_state("noise", rule, "it is for others", "pass noise.secure_aggregation()")
     limit = _check.unit_interval("delta", delta, "say where epsilon is read")
@@ -132,10 +131,10 @@ is no differential privacy.
 
 def _around(plan: SecureAggregation, noise: DistributedDiscreteGaussian) -> list[int]:
     fewest, breaking = plan.minimum_survivors, fewest_breaking(plan)
-    limits = {0, 1, noise.colluders, breaking // 2, breaking - 1, breaking, fewest // 2, fewest - 1}
-    if plan.neighbors == plan.clients - 1:
-        limits -= {fewest // 2}
-    return sorted(limits)
+    around = [0, 1, noise.colluders, breaking // 2, breaking - 1, breaking, fewest - 1]
+    if plan.neighbors < plan.clients - 1:
+        around += [plan.clients // 10, plan.clients // 5]
+    return sorted(set(around))
 
 
 def _collusion(

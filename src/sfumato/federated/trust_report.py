@@ -195,7 +195,7 @@ def _wrapped(text: str) -> list[str]:
 def _shown(row: Collusion) -> str:
     if row.epsilon is None or math.isinf(row.epsilon):
         return "none"
-    return text_above(row.epsilon, 4)
+    return text_above(row.epsilon, 4) + ("" if row.masks_hold else " (own noise only)")
 
 
 def aggregators_report(

@@ -24,6 +24,7 @@ from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_a
 from sfumato.federated.trust_report import TrustReport
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.reader_loss import abort_chance, epsilon_despite_aborts
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
@@ -38,8 +39,6 @@ Dropped = Callable[[int, int, str], bool]
 """From a round, a client and the message that it would send to whether it drops out before that."""
 
 _SEED: Final = 16
-_UNANSWERED: Final = 2.0**-39
-"""Twice, with a client and without it: too few neighbors of someone answer, on a graph as planned."""
 
 
 def _nobody(number: int, client: int, message: str) -> bool:
@@ -206,6 +205,7 @@ class DistributedRounds:
         self.aggregator, self.sampler, self.noise = aggregator, sampler, noise
         self.aborted: dict[int, str] = {}
         self._source: RandomSource = random_source(aggregator.rng)
+        self._full = isinstance(sampler, FullBatchSampler)
         drawn = sampler.sampling_probability if isinstance(sampler, PoissonSampler) else 1.0
         self._hidden_probability = drawn if drawn < 1 else None
 
@@ -257,17 +257,16 @@ class DistributedRounds:
         return replace(whole, clients=drawn, degree=degree, threshold=threshold)
 
     def _graph(self, drawn: int) -> tuple[int | None, int | None]:
-        """Return a degree and a threshold; those of the complete graph if there is no smaller one."""
-        if self.aggregator.active or drawn == self.noise.minimum_survivors:
+        """Return a degree and a threshold; those of the complete graph if no smaller one is planned.
+
+        Where the number of clients differs from round to round the graph is complete: then the smallest round
+        is the easiest to break, and no round fails for its graph.
+        """
+        if self.aggregator.active or not self._full:
             return None, None
         lost = drawn - self.noise.minimum_survivors
         try:
-            found = plan_neighbors(
-                drawn,
-                dropout=lost / drawn,
-                corruption=self.noise.colluders / drawn,
-                correctness_failure=_UNANSWERED / 2,
-            )
+            found = plan_neighbors(drawn, dropout=lost / drawn, corruption=self.noise.colluders / drawn)
         except ParameterError:
             return None, None
         return found.degree, found.threshold
@@ -277,7 +276,7 @@ class DistributedRounds:
         loss, noise = self.noise.privacy_loss, self.noise
         known = replace(loss, summands=noise.minimum_survivors)
         plain = (known * self.sampler.participation.max_steps(rounds)).epsilon(delta)
-        # With so many clients and drop-outs, enough are left to answer on the complete graph.
+        # With so many clients and drop-outs, enough are left to answer; with more clients too.
         smallest = noise.minimum_survivors + dropouts
         enough = noise.minimum_survivors > _complete(smallest, self.aggregator.active).shares
         probability = self._hidden_probability
@@ -288,16 +287,22 @@ class DistributedRounds:
         )
         topped_up = replace(loss, summands=noise.clients)
         hidden = PoissonSubsampled(topped_up, probability) * rounds
-        found = epsilon_despite_aborts(hidden, delta, times_above(rounds, chance + _UNANSWERED))
+        found = epsilon_despite_aborts(hidden, delta, times_above(rounds, chance))
         return plain if found is None else min(plain, found)
 
     def trust_report(self, delta: float) -> TrustReport:
         """Return who must collude to learn what, over all rounds of the plan."""
-        return secure_aggregation_report(
-            self._plan(0, self.noise.clients),
+        smallest = self.noise.clients if self._full else self.noise.minimum_survivors
+        report = secure_aggregation_report(
+            self._plan(0, smallest),
             self.noise,
             rounds=self.sampler.participation.max_steps(self.sampler.steps),
             delta=delta,
+        )
+        if self._full:
+            return report
+        return replace(
+            report, setting=f"The smallest rounds, of up to {self.noise.clients}: {report.setting}"
         )
 
 

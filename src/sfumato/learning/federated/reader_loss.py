@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from sfumato.numerics.rounding import exp_up
+from sfumato.numerics.rounding import add_up, exp_up
 from sfumato.privacy._outward import above, below
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -49,7 +49,7 @@ def abort_chance(others: int, probability: float, *, fewest: int, most: int) -> 
     mean = others * probability
     low = _tail(others, probability, fewest) if fewest < mean else 1.0
     high = _tail(others, probability, most) if most > mean else 1.0
-    return min(1.0, above(low + high, 4.0))
+    return min(1.0, add_up(low, high))
 
 
 def _tail(count: int, probability: float, at: int) -> float:
