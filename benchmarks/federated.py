@@ -10,6 +10,7 @@ from collections import defaultdict
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from benchmarks.federated_noise import noise_errors
 from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
@@ -30,6 +31,7 @@ def main(argv: list[str]) -> int:
     row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
     if options.large:
         row(10_000, 10_000, options.bits, (100, 60))
+    noise_errors()
     return 0
 
 

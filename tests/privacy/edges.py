@@ -45,6 +45,7 @@ from sfumato.privacy import (
     SampledWithReplacement,
     SeparatedPoisson,
     Shuffled,
+    Skellam,
     SmoothGaussian,
     SmoothLaplace,
     SmoothSensitivity,
@@ -121,6 +122,7 @@ def _noise() -> Iterator[PrivacyLoss]:
             yield DiscreteLaplace(scale, shift)
             yield DiscreteGaussianVector(scale, shift)
             yield DiscreteGaussianSum(scale, 3, shift, 2)
+            yield Skellam(scale, 2, shift)
 
 
 def _nodes() -> Iterator[PrivacyLoss]:

@@ -41,6 +41,7 @@ from sfumato.privacy import (
     RDPCurve,
     Repeated,
     ReportNoisyMax,
+    Skellam,
     SmoothGaussian,
     SmoothLaplace,
     SmoothSensitivity,
@@ -111,6 +112,7 @@ DECLARED = {
     "DiscreteGaussianSum": st.builds(
         DiscreteGaussianSum, scales, st.integers(1, 1000), st.integers(1, 10**4), st.integers(1, 10**4)
     ),
+    "Skellam": st.builds(Skellam, scales, st.integers(1, 200), st.integers(1, 10**4)),
     "DiscreteGaussianVector": st.builds(DiscreteGaussianVector, scales, st.integers(1, 10**4)),
     "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),
     "PureDP": st.builds(PureDP, magnitudes),

@@ -23,6 +23,8 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+    from sfumato.federated.distributed_noise.planning import plan_bits
+    from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -47,6 +49,7 @@ __all__ = [
     "AggregatedSum",
     "Collusion",
     "DistributedDiscreteGaussian",
+    "DistributedSkellam",
     "NeighborPlan",
     "Prio3",
     "Prio3Aggregator",
@@ -59,6 +62,7 @@ __all__ = [
     "VerifyState",
     "aggregators_report",
     "fewest_breaking",
+    "plan_bits",
     "plan_neighbors",
     "prio3_count",
     "prio3_histogram",
@@ -77,6 +81,7 @@ __getattr__, __dir__ = attach(
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "Collusion": "sfumato.federated.trust_report",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
+        "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
@@ -89,6 +94,7 @@ __getattr__, __dir__ = attach(
         "VerifyState": "sfumato.federated.vdaf.report_batch",
         "aggregators_report": "sfumato.federated.trust_report",
         "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
+        "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
         "prio3_histogram": "sfumato.federated.vdaf.named_functions",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.profile import Profile
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
     from sfumato.privacy.leaves.rdp_curve import RDPCurve
+    from sfumato.privacy.leaves.skellam import Skellam
     from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
@@ -148,6 +149,7 @@ __all__ = [
     "SeparatedPoisson",
     "Share",
     "Shuffled",
+    "Skellam",
     "SmoothGaussian",
     "SmoothLaplace",
     "SmoothSensitivity",
@@ -224,6 +226,7 @@ _HOMES = {
     "leaves.leaf": ["GroupPrivacy"],
     "leaves.mean_concentrated": ["CDP"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
+    "leaves.skellam": ["Skellam"],
     "leaves.smooth_noise": ["SmoothGaussian", "SmoothLaplace"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],

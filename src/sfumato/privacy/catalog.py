@@ -27,6 +27,7 @@ from sfumato.privacy.leaves.noisy_max import ReportNoisyMax
 from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
+from sfumato.privacy.leaves.skellam import Skellam
 from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
@@ -93,6 +94,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     SampledWithReplacement,
     SeparatedPoisson,
     Shuffled,
+    Skellam,
     SmoothGaussian,
     SmoothLaplace,
     SmoothSensitivity,

@@ -158,8 +158,14 @@ def test_nothing_is_proved_beyond_the_comparison() -> None:
     assert DiscreteGaussianSum(0, 3, 4, 2).epsilon(1e-6) == math.inf
     assert DiscreteGaussianSum(2, 9, 4, 2).group(3) == DiscreteGaussianSum(2, 9, 36, 2)
     assert not DiscreteGaussianSum(1, 4, 1, 1).dominating_pair().tight
-    far = DiscreteGaussianSum(1, 4, 400**2, 1)
-    assert far.delta(1.0) == 1.0
+    for shift in (
+        90,
+        120,
+        150,
+        400,
+    ):  # beyond all masses that are followed, by less than their width and more
+        assert DiscreteGaussianSum(1, 4, shift**2, 1).delta(1.0) == pytest.approx(1.0, abs=1e-9)
+    assert DiscreteGaussianSum(Fraction(1, 16), 1, 16, 1).delta(0.0) == 1.0
 
 
 def test_parameters_are_checked() -> None:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,17 +21,16 @@ from sfumato.federated.distributed_noise.rotation import (
     rotate_back,
 )
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
-from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["AdditiveNoise"]
+__all__ = ["MAX_BITS", "AdditiveNoise"]
 
-_MAX_BITS: Final = 48
+MAX_BITS: Final = 48
 _LARGEST_NORM: Final = 2.0**30
 """In steps: squares of a rounded vector then add up within 64 bits."""
-_SHARE_BITS: Final = 12
-"""Bits behind the point of each client's standard deviation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +55,8 @@ class AdditiveNoise(ABC):
         for name in ("clip_norm", "noise_multiplier"):
             self._set(name, _check.positive(name, getattr(self, name)))
         self._set("wraparound", _check.unit_interval("wraparound", self.wraparound))
-        if not 2 <= _check.integer("bits", self.bits, minimum=1) <= _MAX_BITS:
-            _check.refuse("bits", f"be from 2 to {_MAX_BITS}", self.bits, "call plan_bits")
+        if not 2 <= _check.integer("bits", self.bits, minimum=1) <= MAX_BITS:
+            _check.refuse("bits", f"be from 2 to {MAX_BITS}", self.bits, "call plan_bits")
         self._check_survivors()
         if self.scale is None:
             self._set("scale", self._finest())
@@ -65,6 +64,36 @@ class AdditiveNoise(ABC):
             rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
             _check.refuse("scale", rule, self.scale, "leave it out, or take more bits")
         self._set("l2_squared", self._largest_squared(self.steps))
+
+    @classmethod
+    def calibrated(cls, *, epsilon: float, delta: float, rounds: int = 1, **parameters: Any) -> Self:
+        """Return the mechanism with the smallest noise whose loss of some rounds meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        rounds : int, default 1
+            In how many rounds a client takes part.
+        **parameters
+            All of the class but ``noise_multiplier``.
+
+        Returns
+        -------
+        AdditiveNoise
+            Of this class; the noise multiplier is the smallest to one part in a million.
+        """
+        request = PrivacyTarget.approximate(epsilon, delta, "noise of this kind has no pure guarantee")
+        count = _check.integer("rounds", rounds, minimum=1)
+
+        def loss(noise: Fraction) -> PrivacyLoss:
+            return cls(noise_multiplier=float(noise), **parameters).privacy_loss * count
+
+        start = analytic_gaussian_stddev(
+            sensitivity=math.sqrt(count), epsilon=request.epsilon, delta=request.delta
+        )
+        noise = minimum_noise(loss, request, Fraction(start))
+        return cls(noise_multiplier=float(noise), **parameters)
 
     def _check_survivors(self) -> None:
         if _check.integer("minimum_survivors", self.minimum_survivors, minimum=2) > self.clients:
@@ -88,25 +117,37 @@ class AdditiveNoise(ABC):
         norm = scale * self.clip_norm
         if norm > _LARGEST_NORM:
             return 1.0
-        share = self._share_for(self._largest_squared(scale))
+        share = self._share(self._largest_squared(scale))
+        if share > self._largest_share():
+            return 1.0
         return wraparound_bound(
             bits=self.bits,
             clients=self.clients,
             norm=norm * (1 + 2.0**-30),  # the rotation's own rounding
             dimension=self.padded,
-            variance=float(self.clients * share**2),
+            variance=float(self.clients * share),
             noise=self._log_moment,
         )
 
     def _largest_squared(self, scale: float) -> int:
         return largest_norm_squared(scale * self.clip_norm, self.padded)
 
-    def _share_for(self, l2_squared: int) -> Fraction:
-        exact = sqrt_up(Fraction(self.noise_multiplier) ** 2 * l2_squared / self.honest_survivors)
-        return Fraction(math.ceil(exact * (1 << _SHARE_BITS)), 1 << _SHARE_BITS)
+    def _share(self, l2_squared: int) -> Fraction:
+        sure = Fraction(self.noise_multiplier) ** 2 * l2_squared
+        return self._variance_for(sure / self.honest_survivors)
 
-    def _share(self) -> Fraction:
-        return self._share_for(self.l2_squared)
+    @property
+    def share_variance(self) -> Fraction:
+        """The variance of each client's noise in squared steps; of discrete Gaussians, their parameter's."""
+        return self._share(self.l2_squared)
+
+    @abstractmethod
+    def _variance_for(self, exact: Fraction) -> Fraction:
+        """Return a variance at or a little above one, of noise that is drawn exactly."""
+
+    @abstractmethod
+    def _largest_share(self) -> int:
+        """Return the largest variance of a client's noise that is drawn."""
 
     @property
     def honest_survivors(self) -> int:
@@ -239,7 +280,17 @@ class AdditiveNoise(ABC):
         count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
         if count > self.clients:
             _check.refuse("survivors", f"be at most the {self.clients} clients", count, "lower it")
-        return count * (float(self._share() ** 2) + 0.25) / self.steps**2
+        return count * (float(self.share_variance) + 0.25) / self.steps**2
+
+    @property
+    def error_ratio(self) -> float:
+        """Standard deviation of the error over that of one central Gaussian of the same noise multiplier.
+
+        For ``minimum_survivors``, whose noise without the colluders' is what is priced; the rest is the
+        grid's. With more survivors there is more noise.
+        """
+        central = self.noise_multiplier * self.clip_norm
+        return math.sqrt(self.variance(self.minimum_survivors)) / central
 
 
 def _clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:

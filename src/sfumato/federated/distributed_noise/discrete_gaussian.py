@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
 from sfumato.federated.distributed_noise.modulus import gaussian_log_moment
+from sfumato.mechanisms.base.rational import sqrt_up
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.numerics.sampling.integer_noise import discrete_gaussian
+from sfumato.numerics.sampling.integer_noise import LARGEST_SCALE, discrete_gaussian
 from sfumato.privacy.leaves.discrete_gaussian_sum import DiscreteGaussianSum
 from sfumato.privacy.neighboring import Neighboring
 
@@ -111,7 +113,14 @@ class DistributedDiscreteGaussian(AdditiveNoise):
     @property
     def share(self) -> Fraction:
         """The parameter of each client's discrete Gaussian, in steps of the grid."""
-        return self._share()
+        return sqrt_up(self.share_variance)  # a perfect square of a rational: exact
+
+    def _variance_for(self, exact: Fraction) -> Fraction:
+        # The sampler takes a rational standard deviation; twelve bits behind the point waste nothing.
+        return Fraction(math.ceil(sqrt_up(exact) * (1 << 12)), 1 << 12) ** 2
+
+    def _largest_share(self) -> int:
+        return LARGEST_SCALE**2
 
     @staticmethod
     def _log_moment(variance: float, t: float) -> float:

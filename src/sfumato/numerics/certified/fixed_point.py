@@ -16,6 +16,7 @@ __all__ = [
     "gaussian_magnitude",
     "laplace_magnitude",
     "log_bounds",
+    "poisson_magnitude",
     "polya_magnitude",
     "thresholds",
 ]
@@ -223,6 +224,35 @@ def polya_magnitude(scale: Fraction, parts: int) -> Tail:
             up, down = 1 + k * parts, (k + 1) * parts << work
             low, high = low * ratio_low * up // down, -(-high * ratio_high * up // down)
             tail_low, tail_high, k = tail_low - high, tail_high - low, k + 1
+
+    return tail
+
+
+def poisson_magnitude(mean: Fraction) -> Tail:
+    """Return the tail of the Poisson distribution.
+
+    Parameters
+    ----------
+    mean : Fraction
+        Positive.
+
+    Notes
+    -----
+    The first mass is ``exp(-mean)``, above ``2^(-3 mean / 2)``: so many more bits are carried. Each later one
+    is rounded down in the lower bounds and up in the upper ones; the tail is 1 less the masses before it.
+    """
+
+    def tail(bits: int) -> Iterator[Bounds]:
+        spare = 64 + int(mean * 3 / 2) + 1
+        one = 1 << (bits + spare)
+        low, high = exp_bounds(mean, bits + spare)
+        tail_low, tail_high, k = one - high, one - low, 0
+        while True:
+            yield max(tail_low >> spare, 0), -(-tail_high >> spare)
+            k += 1
+            up, down = mean.numerator, mean.denominator * k
+            low, high = low * up // down, -(-high * up // down)
+            tail_low, tail_high = tail_low - high, tail_high - low
 
     return tail
 

@@ -27,13 +27,14 @@ from sfumato.numerics.certified.fixed_point import (
     Tail,
     gaussian_magnitude,
     laplace_magnitude,
+    poisson_magnitude,
     polya_magnitude,
     thresholds,
 )
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import UniformBits, below_exp
 
-__all__ = ["Coarse", "SamplingPlan", "gaussian_plan", "laplace_plan", "polya_plan"]
+__all__ = ["Coarse", "SamplingPlan", "gaussian_plan", "laplace_plan", "poisson_plan", "polya_plan"]
 
 LAPLACE_DIRECT = 128
 GAUSSIAN_DIRECT = 1024
@@ -226,3 +227,15 @@ def polya_plan(scale: Fraction, parts: int) -> SamplingPlan:
         How many parts make a geometric number.
     """
     return SamplingPlan(polya_magnitude(scale, parts), None)
+
+
+@lru_cache(maxsize=16)
+def poisson_plan(mean: Fraction) -> SamplingPlan:
+    """Return the plan of a Poisson number with a sign, which is to be dropped; its table grows with the mean.
+
+    Parameters
+    ----------
+    mean : Fraction
+        Positive, at most 2^14.
+    """
+    return SamplingPlan(poisson_magnitude(mean), None)

@@ -53,16 +53,16 @@ def discrete_gaussian_sum_pair(stddev: Fraction, summands: int, shift: int) -> A
         The sum is log-concave and symmetric: thresholds are the best tests, the pair dominates every smaller
         shift, and both orders are alike.
     """
-    masses, error = _masses(stddev, summands)
+    masses, each = _masses(stddev, summands)
     logs = np.log(masses)
-    log_q, log_p = logs[shift:], logs[: len(logs) - shift]
-    error = np.full(len(log_p), error)
+    log_q, log_p = logs[shift:], logs[: max(0, len(logs) - shift)]
+    error = np.full(len(log_p), each)
     rounded = UNIT * (8 + 4 * (np.abs(log_p) + np.abs(log_q)))
     loss_error = 2 * (error + rounded)
     points = Points(log_p, log_p - log_q, error + rounded, loss_error) if len(log_p) else NO_ATOMS
     # The masses of what is not followed: next to nothing, and of the ends that only one of the two reaches.
     outside = 1e-140 + math.fsum(masses[:0:-1][:shift].tolist()) if len(log_p) else 1.0
-    revealed = min(1.0, above(outside * (1 + 4 * float(error.max(initial=0.0))), 64.0))
+    revealed = min(1.0, above(outside * (1 + 4 * each), 64.0))
     return AtomicPair(points, only_p=revealed, only_q=revealed, symmetric=True, tight=False)
 
 
