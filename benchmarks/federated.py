@@ -11,6 +11,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from benchmarks.federated_noise import noise_errors
+from benchmarks.federated_training import training_accuracy
 from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
@@ -26,12 +27,15 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks federated", description=__doc__)
     parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
+    parser.add_argument("--training", type=int, metavar="SEEDS", help="also train on digits; needs torch")
     options = parser.parse_args(argv)
     graph = plan_neighbors(1000, dropout=0.1, corruption=0.2)
     row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
     if options.large:
         row(10_000, 10_000, options.bits, (100, 60))
     noise_errors()
+    if options.training is not None:
+        training_accuracy(options.training)
     return 0
 
 
