@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from fractions import Fraction
@@ -231,6 +232,17 @@ def test_the_fewest_bits_are_planned() -> None:
         plan_bits(DistributedDiscreteGaussian, noise_multiplier=1.0, **(parameters | {"clip_norm": -1}))
 
 
+@cases("kind", KINDS)
+def test_sums_are_residues(kind: type) -> None:
+    """Whichever representative a transport hands over, the decoded sum is that of the centred one."""
+    noise = kind(**SMALL)
+    for total in ([2047, -2048], [5, 0]):
+        expected = noise.decode(total, b"1")
+        assert np.abs(expected).max() <= 2048 * math.sqrt(2)
+        for moved in ([total[0] + 4096, total[1]], [total[0] - 3 * 4096, total[1] + 4096]):
+            assert noise.decode(moved, b"1").tolist() == expected.tolist()
+
+
 def test_the_share_covers_the_noise_multiplier() -> None:
     for kind in KINDS:
         noise = kind(**SMALL)
@@ -239,6 +251,49 @@ def test_the_share_covers_the_noise_multiplier() -> None:
         assert asked <= sure <= asked * (1 + Fraction(1, 500))
         assert noise.variance(4) == pytest.approx(4 * (float(noise.share_variance) + 0.25))
     assert DistributedDiscreteGaussian(**SMALL).privacy_loss.zcdp().rho >= 0.5 / 0.8**2 * (1 - 1 / 500)
+
+
+def test_the_loss_against_more_colluders_is_larger() -> None:
+    for kind in KINDS:
+        noise = kind(**SMALL)
+        losses = [noise.loss_against(colluders).epsilon(1e-6) for colluders in range(4)]
+        assert losses == sorted(losses)
+        assert losses[0] < losses[1] == noise.privacy_loss.epsilon(1e-6) < losses[3]
+        assert noise.loss_against(3) == kind(**(SMALL | {"scale": 1.0})).loss_against(3)
+        for colluders in (4, -1):
+            with pytest.raises(ParameterError, match=r"^colluders must be"):
+                noise.loss_against(colluders)
+    alone = DistributedDiscreteGaussian(**SMALL).loss_against(3)
+    assert alone.summands == 1
+
+
+def test_parameters_are_written_and_read() -> None:
+    noise = DistributedDiscreteGaussian(**(SMALL | {"scale": None, "bits": 16}))
+    assert noise.to_json() == {
+        "format": "sfumato.distributed_noise",
+        "version": 1,
+        "mechanism": "discrete-gaussian",
+        "clients": 6,
+        "minimum_survivors": 4,
+        "colluders": 1,
+        "dimension": 2,
+        "clip_norm": 1.0,
+        "noise_multiplier": 0.8,
+        "bits": 16,
+        "wraparound": 1e-6,
+        "scale": noise.steps,
+    }
+    for kind in KINDS:
+        noise = kind(**(SMALL | {"scale": None, "bits": 14}))
+        again = kind.from_json(json.loads(json.dumps(noise.to_json())))
+        assert again == noise
+        assert again.privacy_loss == noise.privacy_loss
+    with pytest.raises(ParameterError, match=r"^document must be one of DistributedDiscreteGaussian"):
+        DistributedDiscreteGaussian.from_json(noise.to_json())
+    with pytest.raises(ParameterError, match=r"^document must be"):
+        DistributedSkellam.from_json(
+            {"format": "sfumato.distributed_noise", "version": 1, "mechanism": "skellam"}
+        )
 
 
 REFUSED: list[tuple[dict[str, object], str]] = [

@@ -26,7 +26,8 @@ def discrete_gaussian_pmf(variance: Fraction, reach: int) -> np.ndarray:
     weights = np.array(
         [float(mpmath.exp(-mpmath.mpf(k * k) / (2 * variance))) for k in range(-reach, reach + 1)]
     )
-    return weights / weights.sum()
+    weights /= weights.sum()
+    return weights
 
 
 def convolved(pmf: np.ndarray, count: int) -> np.ndarray:

@@ -6,12 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER, Format, Record
 from sfumato.federated.distributed_noise.bounded_rounding import largest_norm_squared, round_within
 from sfumato.federated.distributed_noise.modulus import largest_scale, wraparound_bound
 from sfumato.federated.distributed_noise.rotation import (
@@ -29,8 +30,27 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["MAX_BITS", "AdditiveNoise"]
 
 MAX_BITS: Final = 48
+_TOLERANCE: Final = 1 + 1e-9
+"""A scale that was planned on one machine is not refused by the last digits of another's exponentials."""
 _LARGEST_NORM: Final = 2.0**30
 """In steps: squares of a rounded vector then add up within 64 bits."""
+
+_FORMAT: Final = Format("sfumato.distributed_noise", 1)
+_RECORD: Final[Record[Any]] = Record(
+    "parameters of distributed noise",
+    dict,
+    {
+        "clients": INTEGER,
+        "minimum_survivors": INTEGER,
+        "colluders": INTEGER,
+        "dimension": INTEGER,
+        "clip_norm": NUMBER,
+        "noise_multiplier": NUMBER,
+        "bits": INTEGER,
+        "wraparound": NUMBER,
+        "scale": NUMBER,
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +68,8 @@ class AdditiveNoise(ABC):
     scale: float | None = None
     l2_squared: int = field(init=False, repr=False)
 
+    _wire_name: ClassVar[str]
+
     def __post_init__(self) -> None:
         _check.integer("clients", self.clients, minimum=3)
         if _check.integer("dimension", self.dimension, minimum=1) > MAX_DIMENSION:
@@ -60,7 +82,7 @@ class AdditiveNoise(ABC):
         self._check_survivors()
         if self.scale is None:
             self._set("scale", self._finest())
-        elif self._wraps(_check.positive("scale", self.scale)) > self.wraparound:
+        elif self._wraps(_check.positive("scale", self.scale)) > self.wraparound * _TOLERANCE:
             rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
             _check.refuse("scale", rule, self.scale, "leave it out, or take more bits")
         self._set("l2_squared", self._largest_squared(self.steps))
@@ -165,9 +187,20 @@ class AdditiveNoise(ABC):
         return cast("float", self.scale)
 
     @property
-    @abstractmethod
     def privacy_loss(self) -> PrivacyLoss:
-        """What one round costs, under zero-out."""
+        """What one round costs, under zero-out: the noise of the fewest honest survivors."""
+        return self.loss_against(self.colluders)
+
+    @abstractmethod
+    def loss_against(self, colluders: int) -> PrivacyLoss:
+        """Return what one round costs, under zero-out, if so many clients work with the server."""
+
+    def _honest(self, colluders: int) -> int:
+        """Return the fewest honest survivors; the client in question is one of them."""
+        if _check.integer("colluders", colluders) >= self.minimum_survivors:
+            rule = f"be below the {self.minimum_survivors} survivors, so that an honest one is among them"
+            _check.refuse("colluders", rule, colluders, "nothing is left against so many")
+        return self.minimum_survivors - colluders
 
     @staticmethod
     @abstractmethod
@@ -182,6 +215,39 @@ class AdditiveNoise(ABC):
     def wraparound_bound(self) -> float:
         """A proved bound on the chance that any entry of the sum of all clients wraps around."""
         return self._wraps(self.steps)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the parameters as a JSON document, which all clients and the server of a round share.
+
+        Returns
+        -------
+        dict
+            What `from_json` reads; the scale is in it.
+        """
+        return _FORMAT.wrap({"mechanism": self._wire_name, **_RECORD.encode(self)})
+
+    @classmethod
+    def from_json(cls, document: object) -> Self:
+        """Return the parameters that `to_json` wrote.
+
+        Parameters
+        ----------
+        document : dict
+            Of this class.
+
+        Returns
+        -------
+        AdditiveNoise
+
+        Raises
+        ------
+        ParameterError
+            If it is no such document.
+        """
+        fields = _FORMAT.unwrap("document", document)[1]
+        if fields.pop("mechanism", None) != cls._wire_name:
+            _check.refuse_type("document", f"be one of {cls.__name__}", document, "read it as its class")
+        return cls(**_RECORD.decode("document", fields))
 
     def encode(self, vector: ArrayLike, seed: bytes, rng: Rng = None) -> NDArray[np.int64]:
         """Return a client's message for secure aggregation: clipped, rotated, rounded, with noise.
@@ -275,7 +341,7 @@ class AdditiveNoise(ABC):
         -------
         float
             In squared units of the vectors: the noise of all survivors, and at most a quarter of a step
-            squared for each one's rounding.
+            squared for each one's rounding. It is about a sum in which no entry wraps around.
         """
         count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
         if count > self.clients:

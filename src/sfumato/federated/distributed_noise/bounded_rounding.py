@@ -32,7 +32,7 @@ __all__ = ["ROUNDING_FAILURE", "largest_norm_squared", "round_within"]
 ROUNDING_FAILURE: Final = 2.0**-40
 """The most probable that the norm is above its bound before it is enforced."""
 
-_DEVIATION: Final = math.sqrt(2 * 40 * math.log(2))
+_DEVIATION: Final = 7.4467  # the root of 80 log 2, rounded up; a number, so that no library's log decides
 _Vector = NDArray[np.float64]
 
 

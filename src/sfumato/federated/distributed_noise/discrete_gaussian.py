@@ -99,15 +99,28 @@ class DistributedDiscreteGaussian(AdditiveNoise):
     (11.0, 'zero out one unit')
     """
 
+    _wire_name = "discrete-gaussian"
+
     @property
     def privacy_loss(self) -> DiscreteGaussianSum:
         """What one round costs, under zero-out: the noise of the fewest honest survivors."""
+        return self.loss_against(self.colluders)
+
+    def loss_against(self, colluders: int) -> DiscreteGaussianSum:
+        """Return what one round costs, under zero-out, if so many clients work with the server.
+
+        Parameters
+        ----------
+        colluders : int
+            Below ``minimum_survivors``; all of them among the fewest survivors.
+
+        Returns
+        -------
+        DiscreteGaussianSum
+        """
+        honest = self._honest(colluders)
         return DiscreteGaussianSum(
-            self.share,
-            self.honest_survivors,
-            self.l2_squared,
-            self.padded,
-            neighboring=Neighboring.ZERO_OUT,
+            self.share, honest, self.l2_squared, self.padded, neighboring=Neighboring.ZERO_OUT
         )
 
     @property

@@ -83,11 +83,27 @@ class DistributedSkellam(AdditiveNoise):
     11.86
     """
 
+    _wire_name = "skellam"
+
     @property
     def privacy_loss(self) -> Skellam:
         """What one round costs, under zero-out: the noise of the fewest honest survivors."""
+        return self.loss_against(self.colluders)
+
+    def loss_against(self, colluders: int) -> Skellam:
+        """Return what one round costs, under zero-out, if so many clients work with the server.
+
+        Parameters
+        ----------
+        colluders : int
+            Below ``minimum_survivors``; all of them among the fewest survivors.
+
+        Returns
+        -------
+        Skellam
+        """
         l1 = min(math.isqrt(self.padded * self.l2_squared), self.l2_squared)
-        variance = self.honest_survivors * self.share_variance
+        variance = self._honest(colluders) * self.share_variance
         return Skellam(variance, l1, self.l2_squared, neighboring=Neighboring.ZERO_OUT)
 
     def _largest_share(self) -> int:

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, log_up, sqrt_down, sqrt_up
-from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy._outward import UNIT, above
 
 __all__ = ["closeness", "gdp_rate"]
 
@@ -60,7 +60,7 @@ def closeness(variance: Fraction, summands: int) -> float:
         return 0.0
     terms: list[float] = []
     for k in range(1, min(summands, _EACH)):
-        exponent = below(-2 * math.pi**2 * fraction_down(variance * k / (k + 1)), -8.0)
+        exponent = above(-2 * math.pi**2 * fraction_down(variance * k / (k + 1)), 8.0)
         first = exp_up(min(0.0, exponent))
         # j^2 >= 3 j - 2: the series is below a geometric one.
         e = above(2 * first / max(1 - first**3, 2.0**-60), 16.0)
