@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ Data = tuple[Tensor, Tensor]
 
 def training_accuracy(seeds: int) -> None:
     """Print the difference of both accuracies with its standard error, and the cost of a round with masks."""
+    torch.set_num_threads(1)
     central = noise_for(_sampler(0), epsilon=_EPSILON, delta=_DELTA)
     noise = DistributedDiscreteGaussian.calibrated(
         epsilon=_EPSILON,
@@ -122,9 +124,7 @@ def _data(seed: int) -> tuple[list[Data], Data]:
     targets = torch.tensor(labels[order])
     # Unbalanced: the first half of the clients have two images, the others one.
     starts = [*range(0, _CLIENTS, 2), *range(_CLIENTS, _CLIENTS + _CLIENTS // 2), _CLIENTS * 3 // 2]
-    clients = [
-        (inputs[first:last], targets[first:last]) for first, last in zip(starts, starts[1:], strict=False)
-    ]
+    clients = [(inputs[first:last], targets[first:last]) for first, last in pairwise(starts)]
     return clients, (inputs[starts[-1] :], targets[starts[-1] :])
 
 

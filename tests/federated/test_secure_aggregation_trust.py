@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+from sfumato.federated.distributed_noise.skellam import DistributedSkellam
 from sfumato.federated.secure_aggregation.degree import plan_neighbors, security_failure_bound
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_aggregation_report
@@ -79,6 +80,24 @@ def test_a_server_that_deviates_needs_fewer() -> None:
     assert "register that the server does not keep" in " ".join(report.statements)
     assert "active mode" in report.setting
     assert fewest_breaking(replace(plan, threshold=39)) == 39
+
+
+def test_skellam_noise_has_a_report_too() -> None:
+    noise = DistributedSkellam(
+        clients=40,
+        minimum_survivors=32,
+        dimension=6,
+        clip_norm=1.0,
+        noise_multiplier=5.0,
+        bits=18,
+        colluders=4,
+    )
+    report = secure_aggregation_report(
+        noise.secure_aggregation(), noise, delta=1e-6, rounds=2, colluders=[4, 20]
+    )
+    assert report.rows[0].epsilon == pytest.approx((noise.privacy_loss * 2).epsilon(1e-6), rel=1e-12)
+    assert not report.rows[1].masks_hold
+    assert report.rows[1].epsilon == pytest.approx((noise.loss_against(31) * 2).epsilon(1e-6), rel=1e-12)
 
 
 def test_an_exact_sum_is_no_differential_privacy() -> None:

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
 
 from sfumato import _check
-from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
 from sfumato.federated.secure_aggregation.degree import security_failure_bound
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 from sfumato.federated.trust_report import Collusion, TrustReport
@@ -55,7 +54,7 @@ def fewest_breaking(plan: SecureAggregation) -> int:
 
 def secure_aggregation_report(
     plan: SecureAggregation,
-    noise: DistributedDiscreteGaussian | None = None,
+    noise: AdditiveNoise | None = None,
     *,
     delta: float | None = None,
     rounds: int = 1,
@@ -66,7 +65,7 @@ def secure_aggregation_report(
     Parameters
     ----------
     plan : SecureAggregation
-    noise : DistributedDiscreteGaussian, optional
+    noise : DistributedDiscreteGaussian or DistributedSkellam, optional
         What the clients add before their vectors are masked.
     delta : float, optional
         Where epsilon is read; needed with noise.
@@ -86,7 +85,7 @@ def secure_aggregation_report(
 
     Notes
     -----
-    Guarantee: see `TrustReport`. A row counts the noise of ``plan.minimum_survivors`` less the colluders. On
+    Guarantee: see `TrustReport`. A row counts the noise of ``noise.minimum_survivors`` less the colluders. On
     a graph that is not complete, masks hold up to a probability over the graph
     (`sfumato.federated.plan_neighbors`), for colluders and drop-outs that are chosen without regard to it;
     over all rounds it is taken out of ``delta``. Where masks do not hold, what is left is the noise in the
@@ -111,7 +110,7 @@ is no differential privacy.
         return TrustReport(
             setting=setting, colluding="clients", statements=_masking(plan), delta=None, rows=()
         )
-    _check.instance("noise", noise, DistributedDiscreteGaussian, "leave it out")
+    _check.instance("noise", noise, AdditiveNoise, "leave it out")
     fitting = (plan.length, plan.bits, plan.modular) == (noise.padded, noise.bits, True)
     if not fitting or plan.minimum_survivors < noise.minimum_survivors:
         rule = "be for the plan's vectors and survivors"
@@ -119,7 +118,7 @@ is no differential privacy.
     limit = _check.unit_interval("delta", delta, "say where epsilon is read")
     chosen = _around(plan, noise) if colluders is None else sorted(set(colluders))
     rows = tuple(_collusion(plan, noise, number, limit, times) for number in chosen)
-    own = _epsilon(noise, 1, limit, times)
+    own = _epsilon(noise, plan.clients, limit, times)
     return TrustReport(
         setting=setting,
         colluding="clients",
@@ -129,7 +128,7 @@ is no differential privacy.
     )
 
 
-def _around(plan: SecureAggregation, noise: DistributedDiscreteGaussian) -> list[int]:
+def _around(plan: SecureAggregation, noise: AdditiveNoise) -> list[int]:
     fewest, breaking = plan.minimum_survivors, fewest_breaking(plan)
     around = [0, 1, noise.colluders, breaking // 2, breaking - 1, breaking, fewest - 1]
     if plan.neighbors < plan.clients - 1:
@@ -138,7 +137,7 @@ def _around(plan: SecureAggregation, noise: DistributedDiscreteGaussian) -> list
 
 
 def _collusion(
-    plan: SecureAggregation, noise: DistributedDiscreteGaussian, colluders: int, delta: float, times: int
+    plan: SecureAggregation, noise: AdditiveNoise, colluders: int, delta: float, times: int
 ) -> Collusion:
     if _check.integer("colluders", colluders) >= plan.clients:
         _check.refuse("colluders", f"be below the {plan.clients} clients", colluders, "leave one honest")
@@ -152,14 +151,17 @@ def _collusion(
     broken = plan.active and colluders >= fewest_breaking(plan)
     left = Fraction(delta) - failure
     if broken or left <= Fraction(delta) / 2:
-        return Collusion(colluders=colluders, masks_hold=False, epsilon=_epsilon(noise, 1, delta, times))
-    honest = max(1, plan.minimum_survivors - colluders)
-    epsilon = _epsilon(noise, honest, fraction_down(left), times)
+        return Collusion(
+            colluders=colluders, masks_hold=False, epsilon=_epsilon(noise, plan.clients, delta, times)
+        )
+    epsilon = _epsilon(noise, colluders, fraction_down(left), times)
     return Collusion(colluders=colluders, masks_hold=True, epsilon=epsilon)
 
 
-def _epsilon(noise: DistributedDiscreteGaussian, honest: int, delta: float, times: int) -> float | None:
-    found = (replace(noise.privacy_loss, summands=honest) * times).epsilon(delta)
+def _epsilon(noise: AdditiveNoise, colluders: int, delta: float, times: int) -> float | None:
+    """Return what is left against so many colluders; one client's own noise always is."""
+    among = min(colluders, noise.minimum_survivors - 1)
+    found = (noise.loss_against(among) * times).epsilon(delta)
     return found if found < math.inf else None
 
 
@@ -187,7 +189,7 @@ def _masking(plan: SecureAggregation, *, noisy: bool = False) -> tuple[str, ...]
     return learned, broken, alone, server
 
 
-def _noising(noise: DistributedDiscreteGaussian, own: float | None) -> tuple[str, ...]:
+def _noising(noise: AdditiveNoise, own: float | None) -> tuple[str, ...]:
     left = "no bound" if own is None else f"epsilon {text_above(own, 4)}"
     trusted = (
         "Clipping and noise are the clients' own: neither is checked by the server. A client that does not "

@@ -78,7 +78,7 @@ def _training(
 
 
 def _weights(training: FederatedTraining[int]) -> list[float]:
-    return [float(w) for w in training.module.weight.detach().ravel()]  # type: ignore[union-attr, operator]
+    return [float(w) for w in training.module.weight.detach().ravel()]  # type: ignore[operator]
 
 
 def test_a_round_is_the_mean_of_the_clipped_changes() -> None:

@@ -88,8 +88,14 @@ class DistributedNoiseAggregator:
     runs all parties here, so whoever runs it sees everything; the protocol's messages are those of a
     deployment.
 
+    Correlated noise (DP-FTRL) is refused: its rounds need the same clients' noise again, or a protocol that
+    hands it on (Bienstock et al.).
+
     References
     ----------
+    A. Bienstock, U. Kumar, A. Polychroniadou. DMM: distributed matrix mechanism for differentially-private
+    federated learning based on constant-overhead linear secret resharing. ICML 2025.
+
     P. Kairouz, Z. Liu, T. Steinke. The distributed discrete Gaussian mechanism for federated learning with
     secure aggregation. ICML 2021.
 
@@ -274,7 +280,7 @@ class DistributedRounds:
     def reader_epsilon(self, rounds: int, delta: float, dropouts: int) -> float:
         """Return epsilon against those who see the models only; see `FederatedTraining.reader_epsilon`."""
         loss, noise = self.noise.privacy_loss, self.noise
-        known = replace(loss, summands=noise.minimum_survivors)
+        known = noise.loss_against(0)
         plain = (known * self.sampler.participation.max_steps(rounds)).epsilon(delta)
         # With so many clients and drop-outs, enough are left to answer; with more clients too.
         smallest = noise.minimum_survivors + dropouts
