@@ -45,7 +45,7 @@ def rounded_pmf(value: float, reach: int) -> np.ndarray:
     return pmf
 
 
-@pytest.mark.parametrize("bits", [6, 7])
+@pytest.mark.parametrize("bits", [6, 5])
 def test_the_bound_covers_the_exact_chance(bits: int) -> None:
     """Three clients, two entries, all vectors aligned: over signs, roundings and noise, exactly."""
     clients, norm, dimension, share = 3, 2.5, 2, Fraction(7, 2)
