@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from benchmarks import vdaf
 from benchmarks.federated_noise import noise_errors
+from benchmarks.federated_training import training_accuracy
 from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
@@ -32,6 +33,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
     parser.add_argument("--vdaf", action="store_true", help="Prio3 and Poplar1 instead")
+    parser.add_argument("--training", type=int, metavar="SEEDS", help="also train on digits; needs torch")
     options = parser.parse_args(argv)
     if options.vdaf:
         vdaf.measure()
@@ -42,6 +44,8 @@ def main(argv: list[str]) -> int:
     if options.large:
         row(10_000, 10_000, options.bits, (100, 60))
     noise_errors()
+    if options.training is not None:
+        training_accuracy(options.training)
     return 0
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
+    from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_aggregation_report
+    from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
     from sfumato.federated.vdaf.named_functions import (
@@ -56,6 +58,7 @@ __all__ = [
     "AggregatedSum",
     "AggregationParameter",
     "AggregatorNoise",
+    "Collusion",
     "CountedPrefixes",
     "DapTask",
     "DistributedDiscreteGaussian",
@@ -72,8 +75,11 @@ __all__ = [
     "SecureAggregationClient",
     "SecureAggregationServer",
     "ShardedReports",
+    "TrustReport",
     "UsedVerifyKeys",
     "VerifyState",
+    "aggregators_report",
+    "fewest_breaking",
     "plan_bits",
     "plan_neighbors",
     "prio3_count",
@@ -83,6 +89,7 @@ __all__ = [
     "prio3_sum",
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
+    "secure_aggregation_report",
     "simulate_round",
 ]
 
@@ -92,6 +99,7 @@ __getattr__, __dir__ = attach(
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
+        "Collusion": "sfumato.federated.trust_report",
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
@@ -108,8 +116,11 @@ __getattr__, __dir__ = attach(
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "TrustReport": "sfumato.federated.trust_report",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
+        "aggregators_report": "sfumato.federated.trust_report",
+        "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
         "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
@@ -119,6 +130,7 @@ __getattr__, __dir__ = attach(
         "prio3_sum": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec_with_multiproof": "sfumato.federated.vdaf.named_functions",
+        "secure_aggregation_report": "sfumato.federated.secure_aggregation_trust",
         "simulate_round": "sfumato.federated.secure_aggregation.simulation",
     },
 )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators.standard_scaler import StandardScaler
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
     from sfumato.learning.federated.client_training import local_sgd
+    from sfumato.learning.federated.distributed_aggregator import DistributedNoiseAggregator
     from sfumato.learning.federated.federation import FederatedTraining
     from sfumato.learning.noise.correlated import CorrelatedNoise
     from sfumato.learning.noise.grid import GridNoise
@@ -121,6 +122,7 @@ __all__ = [
     "ConsensusRelease",
     "CorrelatedNoise",
     "CyclicSampler",
+    "DistributedNoiseAggregator",
     "Engine",
     "FederatedTraining",
     "FixedSizeSampler",
@@ -240,6 +242,7 @@ _HOMES = {
     "estimators.standard_scaler": ["StandardScaler"],
     "federated.aggregation": ["SecureAggregation", "TrustedAggregator"],
     "federated.client_training": ["local_sgd"],
+    "federated.distributed_aggregator": ["DistributedNoiseAggregator"],
     "federated.federation": ["FederatedTraining"],
     "noise.correlated": ["CorrelatedNoise"],
     "noise.grid": ["GridNoise"],

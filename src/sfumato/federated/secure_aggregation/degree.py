@@ -19,7 +19,7 @@ from typing import Final, final
 from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
 
-__all__ = ["NeighborPlan", "plan_neighbors"]
+__all__ = ["NeighborPlan", "plan_neighbors", "security_failure_bound"]
 
 
 _GRAPHS: Final = 1 << 60
@@ -129,6 +129,37 @@ def plan_neighbors(
         given = (dropout, corruption)
         _check.refuse("dropout and corruption", rule, given, "assume fewer of them, or more clients")
     return plan
+
+
+def security_failure_bound(
+    clients: int, *, degree: int, threshold: int, dropped: int, corrupt: int
+) -> Fraction:
+    """Return the bound of `plan_neighbors` on a failure of security, for a given graph and given numbers.
+
+    Parameters
+    ----------
+    clients : int
+    degree, threshold : int
+        Of `NeighborPlan`.
+    dropped, corrupt : int
+        The most clients that drop out and that collude, chosen without regard to the graph.
+
+    Returns
+    -------
+    Fraction
+        At most 1; exactly 0 or 1 on the complete graph.
+
+    Examples
+    --------
+    >>> security_failure_bound(9, degree=8, threshold=5, dropped=2, corrupt=4)
+    Fraction(0, 1)
+    """
+    others = clients - 1
+    tail = sum(_distribution(others, min(corrupt, others), degree)[threshold:], Fraction(0))
+    if degree == others:
+        return min(Fraction(1), tail)
+    apart = _all_in(min(corrupt + dropped, clients), clients, degree // 2)
+    return min(Fraction(1), clients * (apart + tail))
 
 
 def _plan(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from sfumato import _check
+from sfumato.federated.trust_report import TrustReport
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
 from sfumato.learning.federated.client_training import (
@@ -21,17 +22,17 @@ from sfumato.learning.federated.client_training import (
     own_randomness,
     trained,
 )
+from sfumato.learning.federated.distributed_aggregator import DistributedNoiseAggregator, DistributedRounds
+from sfumato.learning.federated.federation_checks import check_no_noise, check_noise, check_parts, drawing
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.noise.single_use_keys import bind_to_run, check_unbound
-from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.runs import Run
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["FederatedTraining"]
 
@@ -77,8 +78,9 @@ class FederatedTraining(Generic[T]):
         Independent noise from a fresh key unless given (DP-FedAvg). `CorrelatedNoise` with the sampler's
         participation is DP-FTRL. `SimulatedNoise` marks a simulation. No two trainings may share noise or
         sampler.
-    aggregation : SecureAggregation, optional
-        `TrustedAggregator` unless given.
+    aggregation : SecureAggregation or DistributedNoiseAggregator, optional
+        `TrustedAggregator` unless given. With a `DistributedNoiseAggregator` the clients add the noise, and
+        the server sees a noisy sum only.
     ledger : Ledger, optional
         Charged for all rounds before the first begins, and each round is claimed before its noise is drawn.
         Without one nothing is charged, and `epsilon` is the only account.
@@ -96,7 +98,14 @@ class FederatedTraining(Generic[T]):
     client's generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float:
     see `Noise.float_safe`.
 
-    A round that fails counts as run.
+    With a `DistributedNoiseAggregator` the guarantee is under zero-out, against the server and the tolerated
+    colluders together, who see who takes part: `privacy_loss` and `epsilon` are without amplification by
+    sampling, and this is what a ledger is charged. `reader_epsilon` is for those who see the models only.
+    Clients clip and add noise themselves, which the server does not check; drop-outs must not depend on the
+    clients' data. The noise is exact. Up to a chance of 2^-40 in each round the masks hold
+    (`sfumato.federated.plan_neighbors`), and they hold computationally.
+
+    A round that fails or is aborted counts as run.
 
     References
     ----------
@@ -134,13 +143,13 @@ class FederatedTraining(Generic[T]):
         noise_multiplier: float,
         server: Callable[[Iterable[nn.Parameter]], Optimizer] = averaging,
         noise: Noise | None = None,
-        aggregation: SecureAggregation | None = None,
+        aggregation: SecureAggregation | DistributedNoiseAggregator | None = None,
         ledger: Ledger | None = None,
         delta: float | None = None,
     ) -> None:
-        sampler = _drawing(sampler, len(clients))
-        _check_parts(module, local, clipping)
-        _check_noise(noise, sampler, clipping)
+        sampler = drawing(sampler, len(clients))
+        check_parts(module, local, clipping)
+        check_noise(noise, sampler, clipping)
         _check.ledger(ledger)
         if ledger is not None:
             _check.unit_interval("delta", delta, "say where the charge is read")
@@ -148,7 +157,6 @@ class FederatedTraining(Generic[T]):
         self.noise_multiplier = _check.positive("noise_multiplier", noise_multiplier)
         self.rounds = 0
         self._local, self._ledger, self._delta = local, ledger, delta
-        self._aggregation = TrustedAggregator() if aggregation is None else aggregation
         self._noise = KeyedNoise() if noise is None else noise
         self._names = list(trained(module))
         if not self._names:
@@ -156,6 +164,13 @@ class FederatedTraining(Generic[T]):
             _check.refuse_state("module", "have parameters that require a gradient", "there are none", remedy)
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
+        self._aggregation: SecureAggregation = TrustedAggregator()
+        self._distributed: DistributedRounds | None = None
+        if isinstance(aggregation, DistributedNoiseAggregator):
+            check_no_noise(noise)
+            self._distributed = aggregation.rounds_of(sampler, clipping, noise_multiplier, self._entries)
+        elif aggregation is not None:
+            self._aggregation = aggregation
         self._run: Run | None = None
         self._process, self._name = os.getpid(), secrets.token_hex(16)
 
@@ -168,7 +183,8 @@ class FederatedTraining(Generic[T]):
     @property
     def simulated(self) -> bool:
         """Whether clients or noise follow from a number, so that nobody is protected."""
-        return self.sampler.simulated or self._noise.simulated
+        noise = self._noise if self._distributed is None else self._distributed
+        return self.sampler.simulated or noise.simulated
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -188,6 +204,61 @@ class FederatedTraining(Generic[T]):
         float
         """
         return self._loss_of(self.rounds).epsilon(delta)
+
+    def reader_epsilon(self, delta: float, *, dropouts: int = 0) -> float:
+        """Return what the rounds so far have cost against those who see the server's models only.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+        dropouts : int, default 0
+            The most clients that drop out in any round; whether one does must depend neither on data nor on
+            who else is drawn.
+
+        Returns
+        -------
+        float
+            With a Poisson sampler amplified by sampling, where that is proved and smaller.
+
+        Notes
+        -----
+        Guarantee: never against the server, nor against clients that take part in a round: they see who
+        else does. With a `DistributedNoiseAggregator` and Poisson sampling the server adds the noise of the
+        clients that are missing from ``max_clients``, and is trusted with this for this bound; the chance
+        that one client's coin decides whether a round is aborted is in ``delta`` (see ``reader_loss``).
+        """
+        _check.integer("dropouts", dropouts)
+        if self._distributed is None:
+            return self.epsilon(delta)
+        return self._distributed.reader_epsilon(self.rounds, delta, dropouts)
+
+    @property
+    def aborted(self) -> dict[int, str]:
+        """The rounds that a `DistributedNoiseAggregator` aborted, and why; they are charged all the same."""
+        return {} if self._distributed is None else dict(self._distributed.aborted)
+
+    def trust_report(self, delta: float) -> TrustReport:
+        """Return who must collude to learn what, over all planned rounds.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        TrustReport
+
+        Raises
+        ------
+        ParameterError
+            Without a `DistributedNoiseAggregator`: whoever adds up sees every client's change.
+        """
+        if self._distributed is None:
+            rule = "be a DistributedNoiseAggregator for a trust report"
+            _check.refuse_type("aggregation", rule, self._aggregation, "whoever adds up sees all changes")
+        return self._distributed.trust_report(delta)
 
     def run(self, rounds: int | None = None, *, progress: Callable[[int], object] | None = None) -> None:
         """Run the next rounds.
@@ -243,13 +314,23 @@ class FederatedTraining(Generic[T]):
             _check.refuse_state("module", rule, "they were exchanged", "begin a new training")
         norms: list[Tensor] = []
         like = [parameter.detach() for parameter in parameters.values()]
-        sums = self._aggregation.total(self._contributions(number, norms), like)
-        self._add_noise(sums, number)
+        sums = self._noisy_sums(number, norms, like)
+        if sums is None:
+            return
         for parameter, total in zip(parameters.values(), sums, strict=True):
             parameter.grad = (total / -self.sampler.expected_batch_size).to(parameter)
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._adapt(norms, number)
+
+    def _noisy_sums(self, number: int, norms: list[Tensor], like: Sequence[Tensor]) -> list[Tensor] | None:
+        """Return the noisy sum of the round's changes, or None if the round was aborted."""
+        contributions = self._contributions(number, norms)
+        if self._distributed is not None:
+            return self._distributed.noisy_sum(number, contributions, like)
+        sums = self._aggregation.total(contributions, like)
+        self._add_noise(sums, number)
+        return sums
 
     def _adapt(self, norms: Sequence[Tensor], number: int) -> None:
         none = torch.zeros(1 + max(self._groups), 0, dtype=torch.float64)
@@ -276,53 +357,16 @@ class FederatedTraining(Generic[T]):
         stddevs = self.clipping.stddevs(self.noise_multiplier, self._names, sizes)
         self._noise.add_(sums, step=number, stddevs=stddevs)
 
+    @property
+    def _entries(self) -> int:
+        return sum(parameter.numel() for parameter in trained(self.module).values())
+
     def _loss_of(self, rounds: int) -> PrivacyLoss:
-        entries = sum(parameter.numel() for parameter in trained(self.module).values())
-        charged = self._noise.charged(self.noise_multiplier, entries)
+        if self._distributed is not None:
+            return self._distributed.loss_of(rounds)
+        charged = self._noise.charged(self.noise_multiplier, self._entries)
         if isinstance(self._noise, CorrelatedNoise):
             step = self.sampler.step_loss(charged)
             whole = self._noise.loss(step.noise_multiplier, neighboring=self.sampler.neighboring)
             return whole * min(1, rounds)
         return self.sampler.loss_of(charged, rounds)
-
-
-def _drawing(sampler: Sampler, clients: int) -> Sampler:
-    """Return the sampler of these clients, under the relation that holds for them."""
-    _check_sampler(sampler)
-    hiding = isinstance(sampler, IndependentSampler) and sampler.neighboring is Neighboring.ADD_REMOVE
-    if isinstance(sampler, IndependentSampler) and hiding and sampler.public_batch_size is not None:
-        return sampler.over(clients)
-    if sampler.population != clients:
-        remedy = "sample clients, each of whom is one unit"
-        _check.refuse("sampler", f"have a population of {clients} clients", sampler.population, remedy)
-    return sampler.zeroing_out() if isinstance(sampler, IndependentSampler) and hiding else sampler
-
-
-def _check_sampler(sampler: Sampler) -> None:
-    _check.instance("sampler", sampler, Sampler, "pass PoissonSampler(...)")
-    if not sampler.distinct:
-        _check.refuse_type("sampler", "draw each client once in a round", sampler, "use PoissonSampler(...)")
-    if sampler.clips != "example":
-        remedy = "draw clients, not users"
-        _check.refuse("sampler", "be priced for clipping each client", sampler.clips, remedy)
-
-
-def _check_parts(module: object, local: object, clipping: object) -> None:
-    _check.instance("module", module, nn.Module, "pass the model itself")
-    if not callable(local):
-        _check.refuse("local", "be a function of a module and a client's data", local, "pass local_sgd(...)")
-    _check.instance("clipping", clipping, Clipping, "pass Flat(clip_norm=...), say")
-
-
-def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> None:
-    if not isinstance(noise, CorrelatedNoise):
-        return
-    if noise.strategy.steps != sampler.steps:
-        remedy = "make both for as many rounds"
-        _check.refuse("noise", f"be for the sampler's {sampler.steps} steps", noise.strategy.steps, remedy)
-    if noise.participation != sampler.participation:
-        remedy = "pass participation=sampler.participation"
-        _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
-    if clipping.adapts:
-        remedy = "the noise of one round is taken off in later ones: fix the clip norm"
-        _check.refuse_type("clipping", "not adapt with correlated noise", clipping, remedy)
