@@ -109,9 +109,6 @@ DECLARED = {
         neighboring=st.just(Neighboring.ADD_REMOVE),
     ),
     "DiscreteGaussianVector": st.builds(DiscreteGaussianVector, scales, st.integers(1, 10**4)),
-    "ThresholdedSampling": st.builds(
-        ThresholdedSampling, st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), st.integers(1, 30)
-    ),
     "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),
     "PureDP": st.builds(PureDP, magnitudes),
     "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),
@@ -131,6 +128,9 @@ CHOICES = {
 }
 steps = st.sampled_from([2, 4])
 GROUPS = {
+    "ThresholdedSampling": st.builds(
+        ThresholdedSampling, st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), st.integers(1, 30)
+    ),
     "GroupPrivacy": st.builds(
         GroupPrivacy, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)
     ),

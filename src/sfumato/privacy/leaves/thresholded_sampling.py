@@ -30,9 +30,11 @@ _LEAST: Final = 2.0**-10
 _LARGEST: Final = 1024
 _LOG_TAIL: Final = 650.0
 """What lies beyond the last outcome has a mass below the exponential of minus this."""
-_SINGLE: Final = 8192
-"""So many outcomes stand alone; later ones are put into as many groups."""
+_LOG_RARE: Final = 60.0
+_SINGLE: Final = 4096
+"""So many outcomes stand alone, up to those with the logarithm of the mass above; later ones are binned."""
 _Extended = NDArray[np.longdouble]
+_BINS: Final = 2048
 _REMEDY: Final = "pass the chance with which each holder is sampled"
 
 
@@ -163,7 +165,8 @@ class _WaitingTimePair(UncutPair):
         log_q = np.cumsum(np.concatenate([[threshold * np.log(np.longdouble(q))], loss[:-1]]))
         size = float(np.abs(log_q).max()) + 1
         error = (8 * float(np.finfo(np.longdouble).eps) * len(trials) + 8 * UNIT) * size
-        single = min(_SINGLE, len(trials))
+        late = int(np.argmax(log_q)) + int(np.searchsorted(-log_q[np.argmax(log_q) :], _LOG_RARE))
+        single = min(_SINGLE, late)
         points, edges = _binned(log_q[single:], loss[single:], error)
         self._bins = Bins(
             points,
@@ -200,10 +203,10 @@ def _points(log_p: _Extended, loss: _Extended, error: float) -> Points:
 
 
 def _binned(log_q: _Extended, loss: _Extended, error: float) -> tuple[Points, NDArray[np.float64]]:
-    """Return bins of later and later outcomes, each a sixteen-thousandth longer, and their edges."""
+    """Return bins of outcomes, later ones by their ratios longer, and their edges."""
     if not len(loss):
         return NO_ATOMS, np.zeros(0)
-    starts = np.unique(np.geomspace(1, len(loss), _SINGLE).astype(int)) - 1
+    starts = np.unique(np.geomspace(1, len(loss), _BINS).astype(int)) - 1
     lengths = np.diff(np.append(starts, len(loss)))
     top = np.maximum.reduceat(log_q, starts)
     q = np.add.reduceat(np.exp(log_q - np.repeat(top, lengths)), starts)
