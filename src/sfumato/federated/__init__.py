@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.parameters import SecureAggregation
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
+    from sfumato.federated.threshold_reporting.published_bounds import (
+        PublishedBound,
+        sample_and_threshold_bound,
+        trie_heavy_hitters_bound,
+    )
+    from sfumato.federated.threshold_reporting.sample_and_threshold import EstimatedCount, SampleAndThreshold
+    from sfumato.federated.threshold_reporting.trie_heavy_hitters import TrieHeavyHitters
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
@@ -42,13 +49,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatedSum",
+    "EstimatedCount",
     "NeighborPlan",
     "Prio3",
     "Prio3Aggregator",
+    "PublishedBound",
+    "SampleAndThreshold",
     "SecureAggregation",
     "SecureAggregationClient",
     "SecureAggregationServer",
     "ShardedReports",
+    "TrieHeavyHitters",
     "UsedVerifyKeys",
     "VerifyState",
     "plan_neighbors",
@@ -59,20 +70,26 @@ __all__ = [
     "prio3_sum",
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
+    "sample_and_threshold_bound",
     "simulate_round",
+    "trie_heavy_hitters_bound",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
+        "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
+        "PublishedBound": "sfumato.federated.threshold_reporting.published_bounds",
+        "SampleAndThreshold": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "TrieHeavyHitters": "sfumato.federated.threshold_reporting.trie_heavy_hitters",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
@@ -83,6 +100,8 @@ __getattr__, __dir__ = attach(
         "prio3_sum": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec_with_multiproof": "sfumato.federated.vdaf.named_functions",
+        "sample_and_threshold_bound": "sfumato.federated.threshold_reporting.published_bounds",
         "simulate_round": "sfumato.federated.secure_aggregation.simulation",
+        "trie_heavy_hitters_bound": "sfumato.federated.threshold_reporting.published_bounds",
     },
 )
