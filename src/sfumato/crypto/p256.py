@@ -94,7 +94,8 @@ def decoded(data: bytes) -> Point:
     ValueError
         If it is no such point.
     """
-    if not isinstance(data, bytes) or len(data) != 33 or data[0] not in (2, 3):
+    given: object = data
+    if not isinstance(given, bytes) or len(given) != 33 or data[0] not in (2, 3):
         raise ValueError("a point has 33 bytes, of which the first is 2 or 3")
     x = int.from_bytes(data[1:], "big")
     square = (x * x * x + _A * x + _B) % _P

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         trie_heavy_hitters_bound,
     )
     from sfumato.federated.threshold_reporting.sample_and_threshold import EstimatedCount, SampleAndThreshold
+    from sfumato.federated.threshold_reporting.star import RevealedValue, Star, StarResult
     from sfumato.federated.threshold_reporting.trie_heavy_hitters import TrieHeavyHitters
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.named_functions import (
@@ -54,11 +55,14 @@ __all__ = [
     "Prio3",
     "Prio3Aggregator",
     "PublishedBound",
+    "RevealedValue",
     "SampleAndThreshold",
     "SecureAggregation",
     "SecureAggregationClient",
     "SecureAggregationServer",
     "ShardedReports",
+    "Star",
+    "StarResult",
     "TrieHeavyHitters",
     "UsedVerifyKeys",
     "VerifyState",
@@ -84,11 +88,14 @@ __getattr__, __dir__ = attach(
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
         "PublishedBound": "sfumato.federated.threshold_reporting.published_bounds",
+        "RevealedValue": "sfumato.federated.threshold_reporting.star",
         "SampleAndThreshold": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "Star": "sfumato.federated.threshold_reporting.star",
+        "StarResult": "sfumato.federated.threshold_reporting.star",
         "TrieHeavyHitters": "sfumato.federated.threshold_reporting.trie_heavy_hitters",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
