@@ -1,4 +1,4 @@
-"""Secure aggregation: CPU of the server and of a client, and bytes sent, with 10 % of clients killed."""
+"""Secure aggregation and STAR: CPU of the server and of a client, and bytes sent, with 10 % of clients killed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
     SecureAggregationServer,
+    Star,
     plan_neighbors,
 )
 
@@ -25,11 +26,14 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks federated", description=__doc__)
     parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
+    parser.add_argument("--star", type=int, default=100_000, help="reports of STAR; 0 leaves it out")
     options = parser.parse_args(argv)
     graph = plan_neighbors(1000, dropout=0.1, corruption=0.2)
     row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
     if options.large:
         row(10_000, 10_000, options.bits, (100, 60))
+    if options.star:
+        star_row(options.star)
     return 0
 
 
@@ -91,6 +95,22 @@ def row(clients: int, length: int, bits: int, graph: tuple[int, int]) -> None:
     print(f"  its keystream, sums {floor:8.2f} s, ratio {spent['server'] / floor:.2f} (target 1.5)")
     print(f"  client CPU          {spent['client'] / survivors:8.3f} s (target 0.15)")
     print(f"  client sends        {upload:8,} bytes, {upload / plain:.3f} of the plain vector (target 1.1)")
+
+
+def star_row(reports: int) -> None:
+    """Report values of a Zipf distribution, and open those of at least 50 reports."""
+    plan = Star(threshold=50, epoch=b"benchmark", value_bytes=16, data_bytes=8)
+    values = [b"%d" % value for value in np.random.default_rng(1).zipf(1.5, reports) % 10**6]
+    start = time.process_time()
+    sent = [plan.report(value, randomness=plan.local_randomness(value)) for value in values]
+    client, start = (time.process_time() - start) / reports, time.process_time()
+    found = plan.aggregate(sent)
+    server = time.process_time() - start
+    opened = sum(revealed.count for revealed in found.revealed.values())
+    print(f"\nSTAR, {reports:,} reports, threshold 50: {len(found.revealed)} values of {opened:,} opened")
+    print(f"  server CPU          {server:8.2f} s, {reports / server:,.0f} reports a second")
+    print(f"  client CPU          {client * 1e3:8.3f} ms without the oblivious function")
+    print(f"  client sends        {plan.report_bytes:8,} bytes")
 
 
 def keystreams_and_additions(streams: int, vectors: int, length: int) -> float:

@@ -220,7 +220,7 @@ class Star:
         )
         head = b"\1" + self._digest() + self._derived(b"tag", seed, _TAG)
         sealed = self._cipher(seed).encrypt(plain, [head])
-        return head + (point - 1).to_bytes(4, "big") + share.astype(">u8").tobytes() + sealed
+        return b"".join([head, (point - 1).to_bytes(4, "big"), share.astype(">u8").tobytes(), sealed])
 
     def aggregate(self, reports: Iterable[bytes]) -> StarResult:
         """Open the values that at least ``threshold`` valid reports have.
@@ -242,8 +242,10 @@ class Star:
         refused: Counter[str] = Counter()
         groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
         start = b"\1" + self._digest()
+        given: object
         for report in reports:
-            if not isinstance(report, bytes) or len(report) != self.report_bytes:
+            given = report
+            if not isinstance(given, bytes) or len(given) != self.report_bytes:
                 refused["it is not bytes of the plan's length"] += 1
             elif not report.startswith(start):
                 refused["it is of another plan"] += 1

@@ -130,7 +130,15 @@ class ThresholdedSampling(RationalLeaf):
         self._set("_pair", _waiting_time_pair(float(q), threshold, self._mass))
 
     def split(self) -> tuple[float, tuple[tuple[PrivacyLoss, int], ...]]:
-        """Return no mass and this loss, or all mass where every holder is sampled."""
+        """Return no mass and this loss, or all mass where every holder is sampled.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : tuple of (PrivacyLoss, int)
+            What runs otherwise.
+        """
         return (1.0, ()) if self.sampling_probability == 1 else (0.0, self.terms)
 
 
