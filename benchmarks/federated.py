@@ -1,4 +1,4 @@
-"""Secure aggregation and STAR: CPU of the server and of a client, and bytes sent, with 10 % of clients killed."""
+"""Secure aggregation with 10 % of clients killed, and STAR: CPU of server and client, and bytes sent."""
 
 from __future__ import annotations
 

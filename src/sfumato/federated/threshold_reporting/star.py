@@ -208,7 +208,7 @@ class Star:
             _check.refuse_type("randomness", "be 32 bytes", given, "pass the function's output")
         seed = self._derived(b"seed", randomness, _SEED)
         point = 1 + secrets.randbelow(1 << 32)
-        share = self._shares(seed, np.array([point], np.uint64))[0]
+        share = self._share(seed, point)
         parts = (
             self._fitting("value", value, self.value_bytes),
             self._fitting("data", data, self.data_bytes),
@@ -335,15 +335,27 @@ class Star:
 
     def _shares(self, seed: bytes, points: _Words) -> _Words:
         """Return the values at the points of the polynomials whose value at 0 is the seed."""
+        *coefficients, secret = np.array(self._polynomials(seed), np.uint64)
         total = np.zeros((len(points), _LIMBS), np.uint64)
+        for row in coefficients:
+            total = multiply(reduced(total + row), points[:, None])
+        return reduced(total + secret)
+
+    def _share(self, seed: bytes, point: int) -> _Words:
+        """Return the values at one point, which plain integers compute faster than arrays of one."""
+        total = [0] * _LIMBS
+        for row in self._polynomials(seed):
+            total = [(value * point + number) % PRIME for value, number in zip(total, row, strict=True)]
+        return np.array(total, np.uint64)
+
+    def _polynomials(self, seed: bytes) -> list[list[int]]:
+        """Return the coefficients of each limb's polynomial, that of the highest power first."""
         stream = hashlib.shake_256(b"sfumato.star.shares" + self._digest() + seed)
         # 128 bits modulo the prime: a coefficient is uniform but for 2^-67.
         long = stream.digest(16 * _LIMBS * (self.threshold - 1))
         numbers = [int.from_bytes(long[at : at + 16], "big") % PRIME for at in range(0, len(long), 16)]
-        for coefficients in np.array(numbers, np.uint64).reshape(-1, _LIMBS):
-            total = multiply(reduced(total + coefficients), points[:, None])
-        words = [int.from_bytes(seed[at : at + 7], "little") for at in range(0, _SEED, 7)]
-        return reduced(total + np.array(words, np.uint64))
+        secret = [int.from_bytes(seed[at : at + 7], "little") for at in range(0, _SEED, 7)]
+        return [*(numbers[at : at + _LIMBS] for at in range(0, len(numbers), _LIMBS)), secret]
 
     def _cipher(self, seed: bytes) -> AESSIV:
         return AESSIV(self._derived(b"key", seed, 32))
