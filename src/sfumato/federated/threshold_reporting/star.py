@@ -242,10 +242,9 @@ class Star:
         refused: Counter[str] = Counter()
         groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
         start = b"\1" + self._digest()
-        given: object
-        for report in reports:
-            given = report
-            if not isinstance(given, bytes) or len(given) != self.report_bytes:
+        received: Iterable[object] = reports
+        for report in received:
+            if not isinstance(report, bytes) or len(report) != self.report_bytes:
                 refused["it is not bytes of the plan's length"] += 1
             elif not report.startswith(start):
                 refused["it is of another plan"] += 1
