@@ -3,6 +3,8 @@
 With ``--vdaf`` instead Prio3 and Poplar1: reports a second and core.
 """
 
+"""Secure aggregation with 10 % of clients killed, and STAR: CPU of server and client, and bytes sent."""
+
 from __future__ import annotations
 
 import argparse
@@ -21,6 +23,7 @@ from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
     SecureAggregationServer,
+    Star,
     plan_neighbors,
 )
 
@@ -34,6 +37,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
     parser.add_argument("--vdaf", action="store_true", help="Prio3 and Poplar1 instead")
     parser.add_argument("--training", type=int, metavar="SEEDS", help="also train on digits; needs torch")
+    parser.add_argument("--star", type=int, default=100_000, help="reports of STAR; 0 leaves it out")
     options = parser.parse_args(argv)
     if options.vdaf:
         vdaf.measure()
@@ -46,6 +50,8 @@ def main(argv: list[str]) -> int:
     noise_errors()
     if options.training is not None:
         training_accuracy(options.training)
+    if options.star:
+        star_row(options.star)
     return 0
 
 
@@ -118,6 +124,22 @@ def key_exchanges(count: int) -> float:
     for _ in range(count):
         key.exchange(point)
     return time.process_time() - start
+
+
+def star_row(reports: int) -> None:
+    """Report values of a Zipf distribution, and open those of at least 50 reports."""
+    plan = Star(threshold=50, epoch=b"benchmark", value_bytes=16, data_bytes=8)
+    values = [b"%d" % value for value in np.random.default_rng(1).zipf(1.5, reports) % 10**6]
+    start = time.process_time()
+    sent = [plan.report(value, randomness=plan.local_randomness(value)) for value in values]
+    client, start = (time.process_time() - start) / reports, time.process_time()
+    found = plan.aggregate(sent)
+    server = time.process_time() - start
+    opened = sum(revealed.count for revealed in found.revealed.values())
+    print(f"\nSTAR, {reports:,} reports, threshold 50: {len(found.revealed)} values of {opened:,} opened")
+    print(f"  server CPU          {server:8.2f} s, {reports / server:,.0f} reports a second")
+    print(f"  client CPU          {client * 1e3:8.3f} ms without the oblivious function")
+    print(f"  client sends        {plan.report_bytes:8,} bytes")
 
 
 def keystreams_and_additions(streams: int, vectors: int, length: int) -> float:

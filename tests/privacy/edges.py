@@ -52,6 +52,7 @@ from sfumato.privacy import (
     SparseVector,
     Staircase,
     SupportResponse,
+    ThresholdedSampling,
     ThresholdedSelection,
     TradeOff,
     TruncatedPoisson,
@@ -83,6 +84,8 @@ def _declared() -> Iterator[PrivacyLoss]:
         yield SupportResponse(size, Fraction(1, 10**6), Fraction(1, 10**9))
         if size < 1e300:
             yield RDPCurve([1 + 2.0**-52, 2.0, 1e6], [size, size, 2 * size])
+    for probability, threshold in ((0.0, 2), (2.0**-10, 2), (0.5, 1), (1 - 2.0**-53, 1024), (1.0, 1)):
+        yield ThresholdedSampling(probability, threshold)
     yield RDPCurve([2.0], [0.0])
     yield Profile([0.0], [0.0])
     yield Profile([0.0], [1.0])

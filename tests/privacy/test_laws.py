@@ -48,6 +48,7 @@ from sfumato.privacy import (
     SparseVector,
     Staircase,
     SupportResponse,
+    ThresholdedSampling,
     TradeOff,
     compose,
     gdp_delta,
@@ -140,7 +141,13 @@ GROUPS = {
         GroupPrivacy, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
     ),
 }
-leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values(), *GROUPS.values())
+SAMPLES = {
+    "ThresholdedSampling": st.builds(
+        ThresholdedSampling, st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), st.integers(1, 30)
+    ),
+}
+every_relation = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values(), *GROUPS.values())
+leaves = st.one_of(every_relation, *SAMPLES.values())
 terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)
 losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]))
 deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))
@@ -152,7 +159,7 @@ def test_every_leaf_is_among_these() -> None:
     leaves_of = "sfumato.privacy.leaves."
     found = {kind.__name__ for kind in LOSS_CLASSES if kind.__module__.startswith(leaves_of)}
     # The losses here are composed under add/remove, which a noisy iteration refuses.
-    assert found - {*NOISE, *DECLARED, *CHOICES, *GROUPS} == {"NoisyIteration"}
+    assert found - {*NOISE, *DECLARED, *CHOICES, *GROUPS, *SAMPLES} == {"NoisyIteration"}
 
 
 def at_most(left: float, right: float, slack: float = CLOSE) -> bool:
@@ -318,7 +325,7 @@ def test_a_larger_shift_costs_more(kind: type, scale: Fraction, sensitivity: int
 
 
 @distributions
-@given(leaves, leaves)
+@given(leaves, every_relation)
 def test_relations_do_not_mix(a: PrivacyLoss, b: PrivacyLoss) -> None:
     moved: PrivacyLoss = cast("Any", type(b))(**{**b.parameters(), "neighboring": Neighboring.REPLACE_ONE})
     with pytest.raises(NeighboringMismatch, match="one neighboring relation"):

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
     from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_aggregation_report
+    from sfumato.federated.threshold_reporting.published_bounds import (
+        PublishedBound,
+        sample_and_threshold_bound,
+        trie_heavy_hitters_bound,
+    )
+    from sfumato.federated.threshold_reporting.sample_and_threshold import EstimatedCount, SampleAndThreshold
+    from sfumato.federated.threshold_reporting.star import RevealedValue, Star, StarResult
+    from sfumato.federated.threshold_reporting.trie_heavy_hitters import TrieHeavyHitters
     from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
@@ -63,6 +71,7 @@ __all__ = [
     "DapTask",
     "DistributedDiscreteGaussian",
     "DistributedSkellam",
+    "EstimatedCount",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
     "NeighborPlan",
@@ -71,10 +80,16 @@ __all__ = [
     "Poplar1HeavyHitters",
     "Prio3",
     "Prio3Aggregator",
+    "PublishedBound",
+    "RevealedValue",
+    "SampleAndThreshold",
     "SecureAggregation",
     "SecureAggregationClient",
     "SecureAggregationServer",
     "ShardedReports",
+    "Star",
+    "StarResult",
+    "TrieHeavyHitters",
     "TrustReport",
     "UsedVerifyKeys",
     "VerifyState",
@@ -89,8 +104,10 @@ __all__ = [
     "prio3_sum",
     "prio3_sum_vec",
     "prio3_sum_vec_with_multiproof",
+    "sample_and_threshold_bound",
     "secure_aggregation_report",
     "simulate_round",
+    "trie_heavy_hitters_bound",
 ]
 
 __getattr__, __dir__ = attach(
@@ -104,6 +121,7 @@ __getattr__, __dir__ = attach(
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
+        "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
@@ -112,10 +130,16 @@ __getattr__, __dir__ = attach(
         "Poplar1HeavyHitters": "sfumato.federated.vdaf.poplar.heavy_hitters",
         "Prio3": "sfumato.federated.vdaf.prio3",
         "Prio3Aggregator": "sfumato.federated.vdaf.aggregator",
+        "PublishedBound": "sfumato.federated.threshold_reporting.published_bounds",
+        "RevealedValue": "sfumato.federated.threshold_reporting.star",
+        "SampleAndThreshold": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "SecureAggregation": "sfumato.federated.secure_aggregation.parameters",
         "SecureAggregationClient": "sfumato.federated.secure_aggregation.client",
         "SecureAggregationServer": "sfumato.federated.secure_aggregation.server",
         "ShardedReports": "sfumato.federated.vdaf.report_batch",
+        "Star": "sfumato.federated.threshold_reporting.star",
+        "StarResult": "sfumato.federated.threshold_reporting.star",
+        "TrieHeavyHitters": "sfumato.federated.threshold_reporting.trie_heavy_hitters",
         "TrustReport": "sfumato.federated.trust_report",
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
@@ -130,7 +154,9 @@ __getattr__, __dir__ = attach(
         "prio3_sum": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec": "sfumato.federated.vdaf.named_functions",
         "prio3_sum_vec_with_multiproof": "sfumato.federated.vdaf.named_functions",
+        "sample_and_threshold_bound": "sfumato.federated.threshold_reporting.published_bounds",
         "secure_aggregation_report": "sfumato.federated.secure_aggregation_trust",
         "simulate_round": "sfumato.federated.secure_aggregation.simulation",
+        "trie_heavy_hitters_bound": "sfumato.federated.threshold_reporting.published_bounds",
     },
 )

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.leaves.staircase import Staircase
     from sfumato.privacy.leaves.support_response import SupportResponse
+    from sfumato.privacy.leaves.thresholded_sampling import ThresholdedSampling
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring, Relation, register_relation
@@ -156,6 +157,7 @@ __all__ = [
     "SparseVector",
     "Staircase",
     "SupportResponse",
+    "ThresholdedSampling",
     "ThresholdedSelection",
     "TradeOff",
     "TruncatedPoisson",
@@ -222,6 +224,7 @@ _HOMES = {
     "leaves.rdp_curve": ["RDPCurve"],
     "leaves.staircase": ["Staircase"],
     "leaves.support_response": ["SupportResponse"],
+    "leaves.thresholded_sampling": ["ThresholdedSampling"],
     "leaves.trade_off": ["TradeOff"],
     "leaves.leaf": ["GroupPrivacy"],
     "leaves.mean_concentrated": ["CDP"],

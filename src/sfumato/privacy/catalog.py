@@ -33,6 +33,7 @@ from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.leaves.staircase import Staircase
 from sfumato.privacy.leaves.support_response import SupportResponse
+from sfumato.privacy.leaves.thresholded_sampling import ThresholdedSampling
 from sfumato.privacy.leaves.trade_off import TradeOff
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.allocation import RandomAllocation
@@ -101,6 +102,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     SparseVector,
     Staircase,
     SupportResponse,
+    ThresholdedSampling,
     ThresholdedSelection,
     TradeOff,
     ZCDP,
