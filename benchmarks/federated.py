@@ -1,13 +1,9 @@
-"""Secure aggregation: CPU of the server and of a client, and bytes sent, with 10 % of clients killed.
-
-With ``--vdaf`` instead Prio3 and Poplar1: reports a second and core.
-"""
-
-"""Secure aggregation with 10 % of clients killed, and STAR: CPU of server and client, and bytes sent."""
+"""Secure aggregation, distributed noise, Prio3 and Poplar1, STAR, and training: CPU, bytes and errors."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import time
 from collections import defaultdict
@@ -18,7 +14,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from benchmarks import vdaf
 from benchmarks.federated_noise import noise_errors
-from benchmarks.federated_training import training_accuracy
 from sfumato.federated import (
     SecureAggregation,
     SecureAggregationClient,
@@ -29,29 +24,32 @@ from sfumato.federated import (
 
 __all__ = ["main"]
 
+PARTS = ("aggregation", "noise", "vdaf", "star", "training")
+
 
 def main(argv: list[str]) -> int:
     """Print one row for each size; the target of each figure stands beside it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks federated", description=__doc__)
+    parser.add_argument("--part", choices=PARTS, default="aggregation", help="what is measured (aggregation)")
     parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
-    parser.add_argument("--vdaf", action="store_true", help="Prio3 and Poplar1 instead")
-    parser.add_argument("--training", type=int, metavar="SEEDS", help="also train on digits; needs torch")
-    parser.add_argument("--star", type=int, default=100_000, help="reports of STAR; 0 leaves it out")
+    parser.add_argument("--seeds", type=int, default=4, help="of trainings on digits, which need torch")
+    parser.add_argument("--reports", type=int, default=100_000, help="of STAR")
     options = parser.parse_args(argv)
-    if options.vdaf:
+    if options.part == "aggregation":
+        graph = plan_neighbors(1000, dropout=0.1, corruption=0.2)
+        row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
+        if options.large:
+            row(10_000, 10_000, options.bits, (100, 60))
+    elif options.part == "noise":
+        noise_errors()
+    elif options.part == "vdaf":
         vdaf.measure()
         vdaf.heavy_hitters()
-        return 0
-    graph = plan_neighbors(1000, dropout=0.1, corruption=0.2)
-    row(1000, 100_000, options.bits, (graph.degree, graph.threshold))
-    if options.large:
-        row(10_000, 10_000, options.bits, (100, 60))
-    noise_errors()
-    if options.training is not None:
-        training_accuracy(options.training)
-    if options.star:
-        star_row(options.star)
+    elif options.part == "star":
+        star_row(options.reports)
+    else:
+        importlib.import_module("benchmarks.federated_training").training_accuracy(options.seeds)
     return 0
 
 
