@@ -46,9 +46,8 @@ def trie_heavy_hitters_bound(sampling_probability: float, threshold: int, levels
 
     References
     ----------
-    Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery with differential privacy",
-    Theorem 1 and Corollary 1: samples of a fixed size, so that the comparison with independent sampling is
-    at equal expected size.
+    Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery with differential privacy".
+    Its samples have a fixed size, so that the comparison with independent sampling is at equal expected size.
 
     Examples
     --------
