@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators.pca import PCA
     from sfumato.learning.estimators.private_estimator import PrivateEstimator, UndeclaredClasses
     from sfumato.learning.estimators.standard_scaler import StandardScaler
-    from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+    from sfumato.learning.federated.aggregation import TrustedAggregator, UpdateAggregator
     from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.distributed_aggregator import DistributedNoiseAggregator
     from sfumato.learning.federated.federation import FederatedTraining
@@ -168,7 +168,6 @@ __all__ = [
     "Sampler",
     "SamplingOptions",
     "Schedule",
-    "SecureAggregation",
     "Seed",
     "SelfTest",
     "SeparatedSampler",
@@ -186,6 +185,7 @@ __all__ = [
     "TrustedAggregator",
     "UndeclaredClasses",
     "UnpaidFits",
+    "UpdateAggregator",
     "UserRecordsSampler",
     "UserSampler",
     "Views",
@@ -240,7 +240,7 @@ _HOMES = {
     "estimators.pca": ["PCA"],
     "estimators.private_estimator": ["PrivateEstimator", "UndeclaredClasses"],
     "estimators.standard_scaler": ["StandardScaler"],
-    "federated.aggregation": ["SecureAggregation", "TrustedAggregator"],
+    "federated.aggregation": ["UpdateAggregator", "TrustedAggregator"],
     "federated.client_training": ["local_sgd"],
     "federated.distributed_aggregator": ["DistributedNoiseAggregator"],
     "federated.federation": ["FederatedTraining"],

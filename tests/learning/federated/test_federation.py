@@ -35,7 +35,7 @@ if run_time(__name__):
 
     from sfumato.learning.clipping.adaptive_quantile import AdaptiveQuantile
     from sfumato.learning.clipping.flat import Flat
-    from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+    from sfumato.learning.federated.aggregation import TrustedAggregator, UpdateAggregator
     from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.federation import FederatedTraining
     from sfumato.learning.noise.correlated import CorrelatedNoise
@@ -497,7 +497,7 @@ def test_a_module_that_is_changed_under_it_is_refused() -> None:
 
 
 def test_aggregators_are_held_to_shapes() -> None:
-    assert isinstance(TrustedAggregator(), SecureAggregation)
+    assert isinstance(TrustedAggregator(), UpdateAggregator)
     with pytest.raises(ParameterError, match="contributions must have the parameters' shapes"):
         TrustedAggregator().total([[torch.ones(3)]], like=[torch.zeros(2)])
     sums = TrustedAggregator().total([], like=[torch.zeros(2, dtype=torch.float16)])

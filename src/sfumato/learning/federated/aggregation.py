@@ -10,12 +10,12 @@ from torch import Tensor
 
 from sfumato import _check
 
-__all__ = ["SecureAggregation", "TrustedAggregator"]
+__all__ = ["TrustedAggregator", "UpdateAggregator"]
 
 
 @runtime_checkable
-class SecureAggregation(Protocol):
-    """Adds up what clients send, so that no more than the sum is seen.
+class UpdateAggregator(Protocol):
+    """What adds up the clients' updates; secure aggregation sees no more than their sum.
 
     Notes
     -----
@@ -24,7 +24,7 @@ class SecureAggregation(Protocol):
 
     Examples
     --------
-    >>> aggregation: SecureAggregation = TrustedAggregator()
+    >>> aggregation: UpdateAggregator = TrustedAggregator()
     >>> aggregation.total([[torch.ones(1)]] * 3, like=[torch.zeros(1)])[0].tolist()
     [3.0]
     """

@@ -14,7 +14,7 @@ from torch.optim import SGD, Optimizer
 from sfumato import _check
 from sfumato.federated.trust_report import TrustReport
 from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+from sfumato.learning.federated.aggregation import TrustedAggregator, UpdateAggregator
 from sfumato.learning.federated.client_training import (
     LocalTraining,
     clipped,
@@ -78,7 +78,7 @@ class FederatedTraining(Generic[T]):
         Independent noise from a fresh key unless given (DP-FedAvg). `CorrelatedNoise` with the sampler's
         participation is DP-FTRL. `SimulatedNoise` marks a simulation. No two trainings may share noise or
         sampler.
-    aggregation : SecureAggregation or DistributedNoiseAggregator, optional
+    aggregation : UpdateAggregator or DistributedNoiseAggregator, optional
         `TrustedAggregator` unless given. With a `DistributedNoiseAggregator` the clients add the noise, and
         the server sees a noisy sum only.
     ledger : Ledger, optional
@@ -143,7 +143,7 @@ class FederatedTraining(Generic[T]):
         noise_multiplier: float,
         server: Callable[[Iterable[nn.Parameter]], Optimizer] = averaging,
         noise: Noise | None = None,
-        aggregation: SecureAggregation | DistributedNoiseAggregator | None = None,
+        aggregation: UpdateAggregator | DistributedNoiseAggregator | None = None,
         ledger: Ledger | None = None,
         delta: float | None = None,
     ) -> None:
@@ -164,7 +164,7 @@ class FederatedTraining(Generic[T]):
             _check.refuse_state("module", "have parameters that require a gradient", "there are none", remedy)
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
-        self._aggregation: SecureAggregation = TrustedAggregator()
+        self._aggregation: UpdateAggregator = TrustedAggregator()
         self._distributed: DistributedRounds | None = None
         if isinstance(aggregation, DistributedNoiseAggregator):
             check_no_noise(noise)
