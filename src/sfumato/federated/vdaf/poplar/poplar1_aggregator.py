@@ -115,6 +115,24 @@ class Poplar1Aggregator:
         """How many reports were counted at the last level."""
         return self._counted
 
+    def serves(self, other: Poplar1Aggregator) -> bool:
+        """Return whether function, noise, levels, least batch and place are another aggregator's.
+
+        Parameters
+        ----------
+        other : Poplar1Aggregator
+            What it is compared with.
+
+        Returns
+        -------
+        bool
+        """
+        return self._terms == other._terms
+
+    @property
+    def _terms(self) -> tuple[object, ...]:
+        return self._poplar1, self._aggregator, self._noise, self._levels, self._minimum
+
     def receive(self, nonces: Rows, public_shares: Rows, input_shares: Rows) -> None:
         """Store reports; nothing of them is read before the first parameter.
 
