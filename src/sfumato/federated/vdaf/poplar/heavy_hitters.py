@@ -270,6 +270,7 @@ class Poplar1HeavyHitters:
             reports=sides[0].reports,
             noise=self.noise,
             loss=self.privacy_loss,
+            levels=len(self.levels),
             simulated=source.simulated,
         )
 
