@@ -14,7 +14,7 @@ from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
-from sfumato.federated.vdaf.report_batch import check_verify_key
+from sfumato.federated.vdaf.report_batch import check_verify_key, checked_rows
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.randomness.source import Rng
@@ -150,11 +150,13 @@ class Poplar1Aggregator:
         if self._reports is not None:
             remedy = "start another aggregator, with a new key, for further reports"
             _check.refuse_state("receive", "come before begin", "counting has begun", remedy)
-        self._poplar1.reports(self._aggregator, nonces[:0], public_shares[:0], input_shares[:0])
+        names, messages = ("nonces", "public_shares", "input_shares"), (nonces, public_shares, input_shares)
+        for name, message, size in zip(names, messages, self._sizes, strict=True):
+            checked_rows(name, message, len(nonces), size)
         for nonce in map(bytes, nonces):
             self._fresh.append(nonce not in self._nonces)
             self._nonces.add(nonce)
-        self._received.append((nonces, public_shares, input_shares))
+        self._received.append(messages)
 
     def begin(self, parameter: AggregationParameter) -> Rows:
         """Return verifier shares of all reports at a level; the level before must be counted.
@@ -282,11 +284,14 @@ class Poplar1Aggregator:
         drawn = self._noise.draw(len(self._parameter.prefixes), rng)
         return self._poplar1.added(self._parameter, share, drawn)
 
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        return NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size
+
     def _opened(self) -> SketchedReports:
-        sizes = (NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size)
         parts = [
             np.concatenate([np.zeros((0, size), np.uint8), *(batch[i] for batch in self._received)])
-            for i, size in enumerate(sizes)
+            for i, size in enumerate(self._sizes)
         ]
         self._received = []
         self._alive = np.array(self._fresh, np.bool_)
