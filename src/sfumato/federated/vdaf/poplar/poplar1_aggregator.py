@@ -17,6 +17,7 @@ from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
 from sfumato.federated.vdaf.report_batch import check_verify_key, checked_rows
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["PREFIX_SHIFT", "Poplar1Aggregator"]
@@ -26,7 +27,7 @@ PREFIX_SHIFT: Final = Shift.entries(2, 1)
 
 
 @final
-class Poplar1Aggregator:
+class Poplar1Aggregator(OneProcess):
     """One aggregator's side of a task: reports are received, then counted at one level after another.
 
     A nonce that was received before is not verified again: its verifier share is zero, and the report is
@@ -72,6 +73,8 @@ class Poplar1Aggregator:
     >>> poplar.unshard(asked, [side.aggregate_share() for side in sides])
     [2, 1]
     """
+
+    _name, _remedy = "aggregator", "use it where it was made"
 
     def __init__(
         self,
@@ -147,6 +150,7 @@ class Poplar1Aggregator:
         ParameterError
             If counting has begun, or the messages have another size.
         """
+        self._check_process()
         if self._reports is not None:
             remedy = "start another aggregator, with a new key, for further reports"
             _check.refuse_state("receive", "come before begin", "counting has begun", remedy)
@@ -176,6 +180,7 @@ class Poplar1Aggregator:
             If a level is still open, or the parameter does not follow the last one, or its level is none of
             those that may be asked for.
         """
+        self._check_process()
         if self._state is not None:
             _check.refuse_state("begin", "follow count", "a level is still open", "decide and count it first")
         self._poplar1.field(parameter)
@@ -206,6 +211,7 @@ class Poplar1Aggregator:
         numpy.ndarray
             Of which those of reports that did not pass are zero.
         """
+        self._check_process()
         if self._state is None or self._sound is not None:
             _check.refuse_state("answer", "follow begin", "no level waits for it", "begin a level first")
         shares, sound = self._poplar1.verify_next(self._state, messages)
@@ -226,6 +232,7 @@ class Poplar1Aggregator:
         numpy.ndarray
             A flag for each report, for the other aggregator: a report counts if both accept it.
         """
+        self._check_process()
         if self._sound is None or self._accepted is not None:
             _check.refuse_state("decide", "follow answer", "no level waits for it", "answer first")
         self._accepted = _flags("passed", passed, len(self._sound)) & self._sound
@@ -244,6 +251,7 @@ class Poplar1Aggregator:
         ParameterError
             If a report is among them that was not accepted here.
         """
+        self._check_process()
         if self._state is None or self._accepted is None:
             _check.refuse_state("count", "follow decide", "no level is decided", "decide the level first")
         chosen = _flags("agreed", agreed, len(self._accepted))
@@ -272,6 +280,7 @@ class Poplar1Aggregator:
         ParameterError
             If no level is counted, its share was given out, or fewer reports than the minimum are counted.
         """
+        self._check_process()
         if self._share is None or self._parameter is None:
             remedy = "count a level first"
             _check.refuse_state("aggregate_share", "follow count", "no share waits to be given out", remedy)
