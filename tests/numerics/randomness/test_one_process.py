@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfumato.adaptive import ReusableHoldout, Thresholdout
+from sfumato.adaptive import AdaptiveTests, GuessAndCheck, Ladder, ReusableHoldout, Thresholdout
 from sfumato.errors import ParameterError
 from sfumato.federated import (
     AggregationParameter,
@@ -39,7 +40,15 @@ def holdout() -> ReusableHoldout:
     return ReusableHoldout(np.ones(9), np.ones(9), Thresholdout(rows=9, noise=0.1), rng=1)
 
 
-MADE = {"prio3": prio3, "poplar1": poplar1, "holdout": holdout, "keys": UsedVerifyKeys}
+MADE: dict[str, Callable[[], Any]] = {
+    "prio3": prio3,
+    "poplar1": poplar1,
+    "keys": UsedVerifyKeys,
+    "holdout": holdout,
+    "guesses": lambda: GuessAndCheck(np.ones(9)),
+    "ladder": lambda: Ladder(np.ones(9)),
+    "tests": AdaptiveTests,
+}
 CALLS: dict[str, list[Any]] = {
     "prio3": [
         lambda one: one.begin(NONE, NONE, NONE),
@@ -56,6 +65,9 @@ CALLS: dict[str, list[Any]] = {
         lambda one: one.aggregate_share(),
     ],
     "holdout": [lambda one: one.ask(lambda rows: rows)],
+    "guesses": [lambda one: one.ask(lambda rows: rows, guess=0.5, width=0.5)],
+    "ladder": [lambda one: one.submit(lambda rows: rows)],
+    "tests": [lambda one: one.test(0.5)],
     "keys": [lambda one: one.claim(KEY)],
 }
 
