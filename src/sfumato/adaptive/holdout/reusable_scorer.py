@@ -145,7 +145,7 @@ class ReusableScorer:
 
 
 class _HashingFile:
-    """What a pickle is written to, of which a hash is kept."""
+    """A file that a pickle is written to, for its hash alone."""
 
     def __init__(self) -> None:
         self.hash = hashlib.sha256()

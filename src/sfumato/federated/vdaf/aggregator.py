@@ -36,7 +36,7 @@ class UsedVerifyKeys(OneProcess):
 
     __slots__ = ("_keys",)
 
-    _name, _remedy = "used_keys", "claim keys where they are kept"
+    _name, _remedy = "used_keys", "claim keys in the process that made it"
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
