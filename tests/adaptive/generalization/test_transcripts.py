@@ -60,3 +60,5 @@ def test_logs_of_binomial_coefficients_are_never_too_low() -> None:
         with mp.workdps(60):
             exact = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
             assert exact <= log_binomial(n, k) < exact * (1 + mp.mpf(2) ** -30) + 0.2
+    assert log_binomial(500, 200) == math.log(math.comb(500, 200)) < log_binomial(500, 201)
+    assert log_binomial(500, 201) > math.log(math.comb(500, 201)) * (1 + 1e-14)
