@@ -58,6 +58,8 @@ def test_numbers_are_the_formulas() -> None:
     corrected = corrected_p_value(1e-4, epsilon=epsilon, rows=n, beta=beta)
     assert corrected == pytest.approx(math.exp(expected) * 1e-4 + beta, rel=1e-9)
     assert corrected_p_value(0.9, epsilon=epsilon, rows=n, beta=beta) == 1.0
+    assert corrected_p_value(1e-300, epsilon=1.0, rows=100_000, beta=beta) == 1.0  # exp(12500) is no float
+    assert corrected_p_value(0.0, epsilon=1.0, rows=100_000, beta=beta) == pytest.approx(beta, rel=1e-9)
     whole = max_information_bound(0.0, rows=n, queries=7, beta=beta)
     assert whole.error == pytest.approx(math.sqrt(math.log(2 * 7 / beta) / (2 * n)), rel=1e-6)
     shifted = max_information_bound(0.0, rows=n, queries=7, beta=beta, sample_error=0.1, sample_beta=0.005)

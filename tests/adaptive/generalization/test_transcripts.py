@@ -6,8 +6,10 @@ import itertools
 import math
 
 import pytest
+from mpmath import mp
 
 from sfumato.adaptive import log_queries, sample_splitting_bound, transcript_bound
+from sfumato.adaptive.generalization.transcripts import log_binomial
 from sfumato.errors import ParameterError
 
 
@@ -51,3 +53,12 @@ def test_bad_numbers_are_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=message):
             call()
+
+
+def test_logs_of_binomial_coefficients_are_never_too_low() -> None:
+    for n, k in [(300, 250), (1 << 20, 5000), (10**9, 300), (1 << 40, 300), (1 << 40, 1 << 20)]:
+        with mp.workdps(60):
+            exact = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+            assert exact <= log_binomial(n, k) < exact * (1 + mp.mpf(2) ** -30) + 0.2
+    assert log_binomial(500, 200) == math.log(math.comb(500, 200)) < log_binomial(500, 201)
+    assert log_binomial(500, 201) > math.log(math.comb(500, 201)) * (1 + 1e-14)

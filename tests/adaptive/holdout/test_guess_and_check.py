@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from fractions import Fraction
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,3 +91,23 @@ def test_bad_parameters_are_refused() -> None:
         with pytest.raises(ParameterError, match=message):
             call()
     assert checks.asked == 0
+
+
+def test_one_question_waits_for_another() -> None:
+    checks, later = GuessAndCheck(np.ones(100), beta=0.05), []
+
+    def other() -> None:
+        later.append(checks.ask(lambda rows: rows, guess=0.1, width=0.1))
+
+    thread = threading.Thread(target=other)
+
+    def query(rows: Any) -> Any:
+        thread.start()
+        thread.join(timeout=0.1)
+        assert thread.is_alive()
+        return rows
+
+    first = checks.ask(query, guess=0.1, width=0.1)
+    thread.join()
+    assert (checks.asked, checks.refuted) == (2, 2)
+    assert later[0].lower < first.lower  # a smaller part of beta

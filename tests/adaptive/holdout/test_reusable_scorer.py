@@ -27,6 +27,10 @@ def halves(rows: int = 2000) -> tuple[Any, Any]:
     return (x[:rows], y[:rows]), (x[rows:], y[rows:])
 
 
+class Model:
+    level = 0.25
+
+
 def test_a_search_is_scored_by_the_holdout_and_trained_without_it() -> None:
     train, held = halves()
     plan = Thresholdout(rows=2000, noise=0.002, overfits=5, queries=20)
@@ -59,14 +63,23 @@ def test_scores_are_the_callers_and_copies_share_the_budget() -> None:
     )
     assert copy.deepcopy(scorer) is scorer
 
-    class Model:
-        level = 0.25
-
     model = Model()
     assert scorer(model) == scorer(model) == 0.25
     assert scorer.holdout.asked == 1
     assert scorer(Model()) == 0.25
     assert scorer.holdout.asked == 2
+    assert scorer(model) == 0.25
+    model.level = 0.75  # fitted again
+    assert scorer(model) == scorer(model) == 0.75
+    assert scorer.holdout.asked == 4
+
+    class Local(Model):
+        pass
+
+    local = Local()
+    assert scorer(local) == scorer(local) == 0.25
+    assert scorer.holdout.asked == 6
+    assert "14" in repr(scorer)
     assert "19" not in repr(scorer)
     with pytest.raises(ParameterError, match="ReusableHoldout"):
         ReusableScorer(train)

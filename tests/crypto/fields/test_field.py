@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.crypto.fields import _kernel
-from sfumato.crypto.fields.field import FIELD255
+from sfumato.crypto.fields.field import FIELD255, PrimeField
+from sfumato.crypto.fields.ntt_field import FIELD64
 from sfumato.crypto.xof.turboshake import XofTurboShake128
 
 P = FIELD255.modulus
@@ -71,3 +72,12 @@ def test_the_kernel_has_no_transforms_and_inverses_of_four_limbs() -> None:
         _kernel.invert(4, four)
     with pytest.raises(ValueError, match="four limbs"):
         _kernel.combine(3, 0, four[:6], four[:6], four[:6].copy())
+
+
+def test_products_of_nothing_add_up_to_zero() -> None:
+    fields: tuple[PrimeField, ...] = (FIELD64, FIELD255)
+    for field in fields:
+        found = field.dots(field.zeros(2, 3, 0), field.zeros(2, 0))
+        assert found.shape == (2, 3, field.limbs)
+        assert not found.any()
+        assert field.dots(field.zeros(0, 3, 2), field.zeros(0, 2)).shape == (0, 3, field.limbs)

@@ -90,3 +90,7 @@ def test_refusals() -> None:
             _kernel.fixed_key_aes(
                 wrong[0], wrong[1], *(np.zeros(size, np.uint8) for size in (16, wrong[2], wrong[3]))
             )
+    # Sizes whose product with 16 leaves the range of the machine's integers are no zero.
+    for rows in (1 << 60, (1 << 60) + 1):
+        with pytest.raises(ValueError, match="must"):
+            _kernel.fixed_key_aes(rows, 1, *(np.zeros(size, np.uint8) for size in (16 * (rows & 1), 0, 0)))

@@ -32,6 +32,8 @@ _NOISES: Final[tuple[Literal["gaussian", "laplace"], ...]] = ("gaussian", "lapla
 class AdaptiveMeans:
     """So many means of [0, 1] over one sample, each chosen by the noisy answers to those before it.
 
+    Answers are clamped to [0, 1]: the transfer theorem needs it, and bounds are about such answers.
+
     Parameters
     ----------
     rows, queries : int

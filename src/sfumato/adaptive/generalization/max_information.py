@@ -88,7 +88,9 @@ def corrected_p_value(p: float, *, epsilon: float, rows: int, beta: float) -> fl
     0.01016
     """
     value = _check.share("p", p)
-    return min(1.0, rounded_up(math.exp(max_information(epsilon, rows=rows, beta=beta)) * value + beta))
+    information = max_information(epsilon, rows=rows, beta=beta)
+    log = information + math.log(value) if value > 0 else -math.inf
+    return min(1.0, rounded_up(math.exp(min(log, 0.0)) + beta))
 
 
 def max_information_bound(

@@ -52,9 +52,10 @@ def log_sum(terms: Sequence[float]) -> float:
 
 
 def log_binomial(n: int, k: int) -> float:
-    """Return the log of a binomial coefficient, to about 1e-9."""
+    """Return the log of a binomial coefficient, rounded up for large k, else to about 1e-14."""
     if k > 200:
-        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        whole, one, other = math.lgamma(n + 1), math.lgamma(k + 1), math.lgamma(n - k + 1)
+        return whole - one - other + (whole + one + other) * 2.0**-49  # each is off by some roundings
     return math.log(math.comb(n, k))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 from fractions import Fraction
 from typing import Any, NamedTuple, final
 
 from sfumato import _check
 from sfumato.adaptive.holdout.mean_interval import mean_interval
 from sfumato.adaptive.holdout.query_mean import ROUNDING, Query, query_mean, row_count
+from sfumato.numerics.randomness.one_process import OneProcess
 
 __all__ = ["CheckedGuess", "GuessAndCheck"]
 
@@ -38,10 +40,11 @@ class CheckedGuess(NamedTuple):
 
 
 @final
-class GuessAndCheck:
+class GuessAndCheck(OneProcess):
     r"""A holdout without noise: it confirms an analyst's intervals, or tells its own mean.
 
-    It is not private: it has no ``privacy_loss``, and answers are functions of the holdout's rows.
+    It is not private: it has no ``privacy_loss``, and answers are functions of the holdout's rows. Copies are
+    the object itself, and other processes are refused: there beta would be spent once more.
 
     Parameters
     ----------
@@ -80,11 +83,14 @@ class GuessAndCheck:
     False
     """
 
+    _name, _remedy = "checks", "ask where they were made"
+
     def __init__(self, holdout: Any, *, beta: float = 0.05, outcomes: int = 256) -> None:
         self._holdout, self._rows = holdout, row_count("holdout", holdout)
         self.beta = _check.unit_interval("beta", beta)
         self.outcomes = _check.integer("outcomes", outcomes, minimum=2)
         self.asked = self.refuted = 0
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"GuessAndCheck({self.asked} asked, {self.refuted} refuted)"
@@ -112,7 +118,11 @@ class GuessAndCheck:
         """
         middle = _check.share("guess", guess)
         half = _check.positive("width", width)
-        mean = query_mean(query, self._holdout, self._rows)
+        self._check_process()
+        with self._lock:
+            return self._checked(query_mean(query, self._holdout, self._rows), middle, half)
+
+    def _checked(self, mean: Fraction, middle: float, half: float) -> CheckedGuess:
         log_failure = self._log_failure()
         low, high = self._interval(mean, mean, log_failure)
         self.asked += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
 from typing import Any, final
 
@@ -9,12 +10,13 @@ from sfumato import _check
 from sfumato.adaptive.generalization.generalization_bound import GeneralizationBound
 from sfumato.adaptive.generalization.transcripts import log_binomial, log_sum, transcript_bound
 from sfumato.adaptive.holdout.query_mean import ROUNDING, Query, query_mean, row_count
+from sfumato.numerics.randomness.one_process import OneProcess
 
 __all__ = ["Ladder", "ladder_bound"]
 
 
 @final
-class Ladder:
+class Ladder(OneProcess):
     """A leaderboard over a test set: each submission learns the best loss so far, in whole steps.
 
     It is not private: it has no ``privacy_loss``. What it promises is that the best loss shown is near the
@@ -47,11 +49,14 @@ class Ladder:
     0.0
     """
 
+    _name, _remedy = "ladder", "submit where it was made"
+
     def __init__(self, test_set: Any, *, step: float = 0.01) -> None:
         self._test_set, self._rows = test_set, row_count("test_set", test_set)
         self.step = _step(step)
         self.submissions = 0
         self._best: Fraction | None = None
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Ladder(step={self.step}, {self.submissions} submissions)"
@@ -70,12 +75,14 @@ class Ladder:
             The submission's mean loss, to the nearest step, if it is below the best by more than a step; else
             the best one again.
         """
-        mean = query_mean(losses, self._test_set, self._rows)
-        self.submissions += 1
-        step = Fraction(self.step)
-        if self._best is None or mean < self._best - step:
-            self._best = round(mean / step) * step
-        return float(self._best)
+        self._check_process()
+        with self._lock:
+            mean = query_mean(losses, self._test_set, self._rows)
+            self.submissions += 1
+            step = Fraction(self.step)
+            if self._best is None or mean < self._best - step:
+                self._best = round(mean / step) * step
+            return float(self._best)
 
 
 def ladder_bound(*, rows: int, submissions: int, step: float, beta: float) -> GeneralizationBound:

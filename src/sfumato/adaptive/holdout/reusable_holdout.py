@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, NoReturn, Protocol, final
+from typing import Any, Final, NamedTuple, Protocol, final
 
 from sfumato import _check
 from sfumato.adaptive.holdout.query_mean import Query, query_mean, row_count
 from sfumato.adaptive.holdout.thresholdout import RESOLUTION, Thresholdout
 from sfumato.errors import RunExhausted
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
@@ -44,7 +44,7 @@ class HoldoutAnswer(NamedTuple):
 
 
 @final
-class ReusableHoldout:
+class ReusableHoldout(OneProcess):
     r"""Thresholdout: means on the training set, checked against a holdout that is looked at privately.
 
     A query is answered by its mean on the training set where that agrees with the holdout up to the threshold
@@ -91,6 +91,8 @@ class ReusableHoldout:
     (1, 5)
     """
 
+    _name, _remedy = "holdout", "ask it where it was made; in scikit-learn's search, pass n_jobs=1"
+
     def __init__(
         self,
         train: Any,
@@ -120,26 +122,13 @@ class ReusableHoldout:
             )
         )
         self.asked, self.overfits_left = 0, plan.overfits
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock = threading.Lock()
         self._difference = Fraction(0)
         self._above = plan.comparisons.answers(self._differences(), rng=self._source)
 
     def __repr__(self) -> str:
         left = f"{self.plan.queries - self.asked} queries and {self.overfits_left} overfits left"
         return f"ReusableHoldout({left})"
-
-    def __deepcopy__(self, memo: object) -> ReusableHoldout:
-        """Return itself: a copy would have the budget once more."""
-        return self
-
-    def __copy__(self) -> ReusableHoldout:
-        """Return itself."""
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse: another process would have the budget, and the noise, once more."""
-        remedy = "ask it where it was made; in scikit-learn's search, pass n_jobs=1"
-        _check.refuse_state("holdout", "be in one process", "it is sent to another", remedy)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -169,9 +158,7 @@ class ReusableHoldout:
         RunExhausted
             If all overfits, or all queries, are used up.
         """
-        if os.getpid() != self._process:
-            remedy = "ask it where it was made; in scikit-learn's search, pass n_jobs=1"
-            _check.refuse_state("holdout", "be in one process", "this is a forked one", remedy)
+        self._check_process()
         with self._lock:
             self._check_left()
             train = query_mean(query, self._train, self._train_rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
@@ -104,7 +106,7 @@ class ReusableScorer:
             _check.refuse_type("score", "be callable", score, "leave it out for accuracy")
         self.holdout = holdout
         self._score: Final = score or _is_right
-        self._last: tuple[weakref.ref[Any], float] | None = None
+        self._last: tuple[weakref.ref[Any], bytes, float] | None = None
 
     def __repr__(self) -> str:
         return f"ReusableScorer({self.holdout!r})"
@@ -125,7 +127,8 @@ class ReusableScorer:
         Returns
         -------
         float
-            The same again for the same model, at no cost.
+            The same again for the same model, at no cost, as long as its pickle shows that it was not fitted
+            again; one that cannot be pickled is asked of anew.
 
         Raises
         ------
@@ -133,11 +136,33 @@ class ReusableScorer:
             If the holdout is used up.
         """
         del inputs, labels
-        if self._last is not None and self._last[0]() is model:
-            return self._last[1]
+        if self._last is not None and self._last[0]() is model and self._last[1] == _state(model):
+            return self._last[2]
         answer = self.holdout.ask(lambda rows: self._score(model, *rows)).value
-        self._last = weakref.ref(model), answer
+        state = _state(model)
+        self._last = None if state is None else (weakref.ref(model), state, answer)
         return answer
+
+
+class _HashingFile:
+    """A file that a pickle is written to, for its hash alone."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return len(data)
+
+
+def _state(model: Any) -> bytes | None:
+    """Return a hash of all that a model holds, or None where it cannot be pickled."""
+    file = _HashingFile()
+    try:
+        pickle.Pickler(file).dump(model)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    return file.hash.digest()
 
 
 def _is_right(model: Any, inputs: Any, labels: Any) -> NDArray[np.bool_]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import final
 
 from sfumato import _check
 from sfumato.errors import RunExhausted
+from sfumato.numerics.randomness.one_process import OneProcess
 
 __all__ = ["AdaptiveTests"]
 
 
 @final
-class AdaptiveTests:
+class AdaptiveTests(OneProcess):
     r"""Reject or not, one hypothesis after another, with few false rejections however the next one is chosen.
 
     The analyst learns whether a hypothesis was rejected, and nothing else: no p-value, no statistic. It is
@@ -53,10 +55,13 @@ class AdaptiveTests:
     (True, False, 1)
     """
 
+    _name, _remedy = "tests", "test where they were made"
+
     def __init__(self, *, level: float = 0.05, rejections: int = 5) -> None:
         self.level = _check.unit_interval("level", level)
         self.rejections = _check.integer("rejections", rejections, minimum=1)
         self.tested = self.rejected = 0
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"AdaptiveTests({self.tested} tested, {self.rejected} of {self.rejections} rejections)"
@@ -92,6 +97,11 @@ class AdaptiveTests:
             If all rejections are used up.
         """
         value = _check.share("p", p)
+        self._check_process()
+        with self._lock:
+            return self._decided(value)
+
+    def _decided(self, value: float) -> bool:
         if self.rejected >= self.rejections:
             left = f"rejections must be left for another test, but all {self.rejections} are used up"
             raise RunExhausted(f"{left}; test on fresh rows")

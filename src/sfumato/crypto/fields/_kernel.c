@@ -166,7 +166,7 @@ static PyObject *py_fixed_key_aes(PyObject *self, PyObject *args) {
     Py_ssize_t rows, blocks;
     Py_buffer at[3];
     if (!PyArg_ParseTuple(args, "nny*y*w*:fixed_key_aes", &rows, &blocks, &at[0], &at[1], &at[2])) return NULL;
-    int good = rows > 0 && blocks > 0 && at[0].len == 16 * rows && at[1].len % (16 * rows) == 0 &&
+    int good = rows > 0 && blocks > 0 && at[0].len % 16 == 0 && at[0].len / 16 == rows && at[1].len % at[0].len == 0 &&
                at[2].len % blocks == 0 && at[2].len / blocks == at[1].len && has_aes();
     if (good) {
         Py_ssize_t each = at[1].len / rows;

@@ -208,7 +208,7 @@ class PrimeField:
             Of shape ``(rows, vectors, limbs)``.
         """
         out = self.zeros(*elements.shape[:2])
-        if out.size:
+        if elements.size:
             a, b = np.ascontiguousarray(elements), np.ascontiguousarray(weights)
             _kernel.dots(self.limbs, False, elements.shape[2], elements.shape[1], a, b, out)
         return out

@@ -12,13 +12,14 @@ from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.prio3 import Prio3
 from sfumato.federated.vdaf.report_batch import VerifyState
 from sfumato.federated.vdaf.seed_expansion import Rows
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["Prio3Aggregator", "UsedVerifyKeys"]
 
 
 @final
-class UsedVerifyKeys:
+class UsedVerifyKeys(OneProcess):
     """The verify keys that an organization's aggregators have used: each serves one aggregator, once.
 
     It lives in memory: whoever restarts must draw a new key, since the nonces are forgotten too.
@@ -34,6 +35,8 @@ class UsedVerifyKeys:
     """
 
     __slots__ = ("_keys",)
+
+    _name, _remedy = "used_keys", "claim keys in the process that made it"
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
@@ -51,6 +54,7 @@ class UsedVerifyKeys:
         ParameterError
             If it was claimed before.
         """
+        self._check_process()
         _check.instance("verify_key", verify_key, bytes)
         if verify_key in self._keys:
             _check.refuse_state("verify_key", "be used once", "it was used before", "draw a new one")
@@ -58,7 +62,7 @@ class UsedVerifyKeys:
 
 
 @final
-class Prio3Aggregator:
+class Prio3Aggregator(OneProcess):
     """One aggregator's side of a task: batches of reports, each report counted once.
 
     A nonce that this aggregator has seen is not verified again, in the same batch or a later one, whether the
@@ -101,6 +105,8 @@ class Prio3Aggregator:
     >>> prio3.unshard([side.aggregate_share() for side in sides]), sides[0].reports
     (2, 3)
     """
+
+    _name, _remedy = "aggregator", "use it where it was made"
 
     def __init__(
         self,
@@ -148,6 +154,7 @@ class Prio3Aggregator:
         ParameterError
             If a batch is still open or the messages have another size.
         """
+        self._check_process()
         if self._state is not None:
             _check.refuse_state("begin", "follow count", "a batch is still open", "decide and count it first")
         state, shares = self._prio3.verify_init(
@@ -174,6 +181,7 @@ class Prio3Aggregator:
         numpy.ndarray
             A flag for each report, for the other aggregators: a report counts if all accept it.
         """
+        self._check_process()
         if self._state is None or self._accepted is not None:
             _check.refuse_state("decide", "follow begin", "no batch waits for it", "begin a batch first")
         _, accepted = self._prio3.verify_next(self._state, messages)
@@ -193,6 +201,7 @@ class Prio3Aggregator:
         ParameterError
             If a report is among them that was not accepted here.
         """
+        self._check_process()
         if self._state is None or self._accepted is None:
             _check.refuse_state("count", "follow decide", "no batch is decided", "decide the batch first")
         chosen = _flags("agreed", agreed, len(self._accepted))
@@ -217,6 +226,7 @@ class Prio3Aggregator:
         -------
         bytes
         """
+        self._check_process()
         share, self._total = self._total, bytes(self._prio3.aggregate_share_size)
         return share if self._noise is None else self._noise.added(self._prio3, share, rng)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
@@ -26,6 +27,7 @@ def answer(**changed: Any) -> CountedPrefixes:
         "reports": 9_000,
         "noise": NOISE,
         "loss": ONE.privacy_loss,
+        "levels": 1,
         **changed,
     }
     return CountedPrefixes(**chosen)
@@ -62,6 +64,34 @@ def test_bands_hold_for_all_prefixes_at_once() -> None:
         5_000 - NOISE.margin(1 - 0.01 / 4),
         5_000 + NOISE.margin(1 - 0.01 / 4),
     )
+
+
+def test_bands_hold_at_whatever_level_the_descent_ends() -> None:
+    # One string whose count is just so far above the threshold that only rare noise ends the descent early.
+    runs, levels, exact = 400, 24, (600 + NOISE.margin(1 - 0.1 / 4), 0)
+    first, second = (np.array(NOISE.draw(2 * runs * levels, seed)) for seed in (1, 2))
+    both = (first + second).reshape(runs, levels, 2)
+    missed = early = 0
+    for run in range(runs):
+        level = next((i for i in range(levels) if exact[0] + both[run, i, 0] < 600), levels - 1)
+        told = answer(
+            bits=levels,
+            prefixes=tuple("0" * level + end for end in "01"),
+            counts=tuple((exact + both[run, level]).tolist()),
+            levels=levels,
+        )
+        lower, upper, _ = told.bands(0.9)
+        missed += not ((lower <= exact) & (exact <= upper)).all()
+        early += level < levels - 1
+    assert early > runs / 5
+    assert missed <= runs / 10
+
+
+def test_the_error_is_shared_by_the_levels() -> None:
+    for bits, levels, shared in [(2, 1, 1), (2, 2, 2), (2, 5, 2), (3, 2, 2), (9, 5, 8)]:
+        bands, margin = answer(bits=bits, levels=levels).bands(), NOISE.margin(1 - 0.05 / 4 / shared)
+        assert bands.lower[0] == 5_000 - margin
+        assert bands.upper[0] == 5_000 + margin
 
 
 def test_columns() -> None:

@@ -92,6 +92,29 @@ def test_every_count_has_the_noise_of_both_aggregators() -> None:
     assert answer.stddev == pytest.approx(2**0.5 * one.stddev)
 
 
+def test_aggregators_of_another_plan_are_refused_before_the_charge() -> None:
+    one = Gaussian(sensitivity=1, stddev=10, l0=2, neighboring=Neighboring.REPLACE_ONE)
+    chosen = plan(mechanism=one, bits_per_level=3)
+    reports = chosen.poplar1.shard(TEXTS)
+    mine = sides(chosen, reports)
+    exact = [Poplar1Aggregator(chosen.poplar1, KEY, j, UsedVerifyKeys()) for j in range(2)]
+    others = [
+        exact,
+        [mine[0], exact[1]],
+        [mine[1], mine[0]],
+        [mine[0], mine[0]],
+        sides(plan(bits_per_level=3), reports),
+        sides(plan(mechanism=one), reports),
+        sides(plan(mechanism=one, bits_per_level=3, minimum_reports=2), reports),
+        sides(plan(mechanism=one, bits_per_level=3, context=b"app"), reports),
+    ]
+    with ledger(0.03) as paid:
+        for pair in others:
+            with pytest.raises(ParameterError, match="aggregators 0 and 1 of this plan"):
+                chosen.run(pair, ledgers=[paid], delta=1e-6)
+        chosen.run(mine, ledgers=[paid], delta=1e-6)  # rho of 0.02, which is still there
+
+
 def test_fresh_noise_without_a_seed() -> None:
     chosen = Poplar1HeavyHitters.calibrated(
         bits=8, bits_per_level=8, threshold=1, max_prefixes=1, epsilon=0.01, delta=1e-9

@@ -84,6 +84,23 @@ def test_overlapping_batches_count_each_report_once() -> None:
     assert [side.reports for side in sides] == [4, 4]
 
 
+def test_batches_of_unequal_rows_are_refused_and_leave_nothing() -> None:
+    sides, reports = pair(), POPLAR.shard(TEXTS)
+    parts = (reports.nonces, reports.public_shares, reports.input_shares[0])
+    for short in range(3):
+        with pytest.raises(ParameterError, match="one row for each report"):
+            sides[0].receive(*(part[: 2 + (i == short)] for i, part in enumerate(parts)))
+    receive(sides, reports)
+    assert counts(sides, asked("0", "1")) == [3, 1]
+
+
+def test_no_prefixes_are_no_counts() -> None:
+    sides = pair()
+    receive(sides, POPLAR.shard(TEXTS))
+    assert counts(sides, AggregationParameter.from_bytes(bytes(6))) == []
+    assert sides[0].reports == 4
+
+
 def test_a_second_report_under_a_nonce_shows_nothing() -> None:
     side, reports = pair()[0], POPLAR.shard(TEXTS[:2])
     nonces = reports.nonces[[0, 0]]

@@ -37,14 +37,17 @@ class CountedPrefixes:
         The noise on each count.
     loss : PrivacyLoss
         Of the whole descent.
+    levels : int
+        How many levels the descent had, had it not ended early.
     simulated : bool
         Whether the noise followed from a seed.
 
     Notes
     -----
     What is asked for at a level follows from the counts of earlier levels, whose noise is independent of this
-    level's: the counts here are unbiased, given what was asked for. Those of the found strings alone are not:
-    they are found for being large. `bands` holds for all of them at once, found or not.
+    level's: counts of whole strings are unbiased, given what was asked for. Those of the found strings alone
+    are not: they are found for being large. Nor are counts of shorter prefixes: the descent ended there for
+    they were small. `bands` holds for all of them at once, found or not.
 
     Examples
     --------
@@ -52,7 +55,7 @@ class CountedPrefixes:
     >>> plan = Poplar1HeavyHitters.calibrated(bits=2, threshold=9, max_prefixes=2, epsilon=9.0, delta=1e-6)
     >>> answer = CountedPrefixes(
     ...     bits=2, prefixes=("00", "01"), counts=(40, -3), threshold=9, reports=41, noise=plan.noise,
-    ...     loss=plan.privacy_loss,
+    ...     loss=plan.privacy_loss, levels=2,
     ... )
     >>> answer.found, answer.top(1), answer.of("01")
     (['00'], [('00', 40)], -3)
@@ -65,7 +68,12 @@ class CountedPrefixes:
     reports: int
     noise: AggregatorNoise = field(repr=False)
     loss: PrivacyLoss = field(repr=False)
+    levels: int
     simulated: bool = False
+
+    @property
+    def _whole(self) -> bool:
+        return bool(self.prefixes) and len(self.prefixes[0]) == self.bits
 
     @property
     def found(self) -> list[str]:
@@ -89,7 +97,7 @@ class CountedPrefixes:
         -------
         list of (str, int)
         """
-        if not self.prefixes or len(self.prefixes[0]) < self.bits:
+        if not self._whole:
             return []
         pairs = sorted(zip(self.prefixes, self.counts, strict=True), key=lambda pair: (-pair[1], pair[0]))
         return [pair for pair in pairs if pair[1] >= self.threshold][: _check.integer("k", k)]
@@ -127,8 +135,16 @@ class CountedPrefixes:
         -------
         Interval
             Arrays in the order of `prefixes`, within 0 and the number of reports.
+
+        Notes
+        -----
+        The descent may end at any level, and does so where noise is far below 0. Half of the error is the
+        last level's, the others share the other half: so the bands of the level at which it ends hold with
+        the wanted probability, and given that whole strings were reached with at least that.
         """
         risk = (1 - _check.unit_interval("level", level)) / len(self.prefixes)
+        if self.levels > 1:
+            risk /= 2 if self._whole else 2 * (self.levels - 1)
         margin, counts = self.noise.margin(1 - risk), np.array(self.counts, np.int64)
         lower, upper = (np.clip(counts + side, 0, self.reports) for side in (-margin, margin))
         return Interval(lower, upper, tight=False)

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
@@ -235,9 +236,13 @@ class Poplar1HeavyHitters:
         -------
         CountedPrefixes
             The noisy counts of the last level that was reached.
+
+        Raises
+        ------
+        ParameterError
+            If the aggregators are not this plan's; nothing is charged then.
         """
-        if len(sides) != 2:
-            _check.refuse("len(sides)", "be 2", len(sides), "pass both aggregators")
+        self._check_sides(sides)
         source = random_source(rng)
         for ledger in ledgers:
             _check.ledger(ledger)
@@ -265,8 +270,19 @@ class Poplar1HeavyHitters:
             reports=sides[0].reports,
             noise=self.noise,
             loss=self.privacy_loss,
+            levels=len(self.levels),
             simulated=source.simulated,
         )
+
+    def _check_sides(self, sides: Sequence[Poplar1Aggregator]) -> None:
+        """Refuse aggregators with other noise, or at other levels, than the loss is of."""
+        if len(sides) != 2:
+            _check.refuse("len(sides)", "be 2", len(sides), "pass both aggregators")
+        remedy = "pass plan.aggregator(key, 0, used_keys) and plan.aggregator(key, 1, used_keys)"
+        for j, side in enumerate(sides):
+            _check.instance("sides", side, Poplar1Aggregator, remedy)
+            if not side.serves(self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys())):
+                _check.refuse_type("sides", "be aggregators 0 and 1 of this plan", side, remedy)
 
     def _counts(
         self, sides: Sequence[Poplar1Aggregator], parameter: AggregationParameter, source: RandomSource

@@ -14,9 +14,10 @@ from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
-from sfumato.federated.vdaf.report_batch import check_verify_key
+from sfumato.federated.vdaf.report_batch import check_verify_key, checked_rows
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["PREFIX_SHIFT", "Poplar1Aggregator"]
@@ -26,7 +27,7 @@ PREFIX_SHIFT: Final = Shift.entries(2, 1)
 
 
 @final
-class Poplar1Aggregator:
+class Poplar1Aggregator(OneProcess):
     """One aggregator's side of a task: reports are received, then counted at one level after another.
 
     A nonce that was received before is not verified again: its verifier share is zero, and the report is
@@ -73,6 +74,8 @@ class Poplar1Aggregator:
     [2, 1]
     """
 
+    _name, _remedy = "aggregator", "use it where it was made"
+
     def __init__(
         self,
         poplar1: Poplar1,
@@ -115,6 +118,24 @@ class Poplar1Aggregator:
         """How many reports were counted at the last level."""
         return self._counted
 
+    def serves(self, other: Poplar1Aggregator) -> bool:
+        """Return whether function, noise, levels, least batch and place are another aggregator's.
+
+        Parameters
+        ----------
+        other : Poplar1Aggregator
+            What it is compared with.
+
+        Returns
+        -------
+        bool
+        """
+        return self._terms == other._terms
+
+    @property
+    def _terms(self) -> tuple[object, ...]:
+        return self._poplar1, self._aggregator, self._noise, self._levels, self._minimum
+
     def receive(self, nonces: Rows, public_shares: Rows, input_shares: Rows) -> None:
         """Store reports; nothing of them is read before the first parameter.
 
@@ -129,14 +150,17 @@ class Poplar1Aggregator:
         ParameterError
             If counting has begun, or the messages have another size.
         """
+        self._check_process()
         if self._reports is not None:
             remedy = "start another aggregator, with a new key, for further reports"
             _check.refuse_state("receive", "come before begin", "counting has begun", remedy)
-        self._poplar1.reports(self._aggregator, nonces[:0], public_shares[:0], input_shares[:0])
+        names, messages = ("nonces", "public_shares", "input_shares"), (nonces, public_shares, input_shares)
+        for name, message, size in zip(names, messages, self._sizes, strict=True):
+            checked_rows(name, message, len(nonces), size)
         for nonce in map(bytes, nonces):
             self._fresh.append(nonce not in self._nonces)
             self._nonces.add(nonce)
-        self._received.append((nonces, public_shares, input_shares))
+        self._received.append(messages)
 
     def begin(self, parameter: AggregationParameter) -> Rows:
         """Return verifier shares of all reports at a level; the level before must be counted.
@@ -156,6 +180,7 @@ class Poplar1Aggregator:
             If a level is still open, or the parameter does not follow the last one, or its level is none of
             those that may be asked for.
         """
+        self._check_process()
         if self._state is not None:
             _check.refuse_state("begin", "follow count", "a level is still open", "decide and count it first")
         self._poplar1.field(parameter)
@@ -186,6 +211,7 @@ class Poplar1Aggregator:
         numpy.ndarray
             Of which those of reports that did not pass are zero.
         """
+        self._check_process()
         if self._state is None or self._sound is not None:
             _check.refuse_state("answer", "follow begin", "no level waits for it", "begin a level first")
         shares, sound = self._poplar1.verify_next(self._state, messages)
@@ -206,6 +232,7 @@ class Poplar1Aggregator:
         numpy.ndarray
             A flag for each report, for the other aggregator: a report counts if both accept it.
         """
+        self._check_process()
         if self._sound is None or self._accepted is not None:
             _check.refuse_state("decide", "follow answer", "no level waits for it", "answer first")
         self._accepted = _flags("passed", passed, len(self._sound)) & self._sound
@@ -224,6 +251,7 @@ class Poplar1Aggregator:
         ParameterError
             If a report is among them that was not accepted here.
         """
+        self._check_process()
         if self._state is None or self._accepted is None:
             _check.refuse_state("count", "follow decide", "no level is decided", "decide the level first")
         chosen = _flags("agreed", agreed, len(self._accepted))
@@ -252,6 +280,7 @@ class Poplar1Aggregator:
         ParameterError
             If no level is counted, its share was given out, or fewer reports than the minimum are counted.
         """
+        self._check_process()
         if self._share is None or self._parameter is None:
             remedy = "count a level first"
             _check.refuse_state("aggregate_share", "follow count", "no share waits to be given out", remedy)
@@ -264,11 +293,14 @@ class Poplar1Aggregator:
         drawn = self._noise.draw(len(self._parameter.prefixes), rng)
         return self._poplar1.added(self._parameter, share, drawn)
 
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        return NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size
+
     def _opened(self) -> SketchedReports:
-        sizes = (NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size)
         parts = [
             np.concatenate([np.zeros((0, size), np.uint8), *(batch[i] for batch in self._received)])
-            for i, size in enumerate(sizes)
+            for i, size in enumerate(self._sizes)
         ]
         self._received = []
         self._alive = np.array(self._fresh, np.bool_)
