@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError, SourceError
-from sfumato.federated.dap.aggregation_messages import AggregationJobInitReq, AggregationJobResp
+from sfumato.federated.dap.aggregation_messages import (
+    AggregationJobInitReq,
+    AggregationJobResp,
+)
 from sfumato.federated.dap.collection_messages import AggregateShareReq, BatchMode, BatchQuery, Interval
 from sfumato.federated.dap.report_messages import (
     HpkeCiphertext,
@@ -327,3 +330,12 @@ def test_a_store_is_of_one_task_role_and_process(tmp_path: Path) -> None:
     (tmp_path / "leader" / "leader.db").write_bytes(b"no database" * 100)
     with pytest.raises(ParameterError, match="an aggregator's store"):
         AggregatorStore(tmp_path / "leader", other, Role.LEADER)
+
+
+def test_a_party_shows_no_secret() -> None:
+    leader = parties()[Role.LEADER]
+    shown = repr(leader)
+    assert "leader" in shown
+    assert str(leader.sends) not in shown
+    assert repr(leader.verify_key) not in shown
+    assert repr(leader.key.secret) not in shown
