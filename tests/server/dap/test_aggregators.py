@@ -13,6 +13,8 @@ from sfumato.errors import ParameterError, SourceError
 from sfumato.federated.dap.aggregation_messages import (
     AggregationJobInitReq,
     AggregationJobResp,
+    PingPong,
+    PingPongKind,
 )
 from sfumato.federated.dap.collection_messages import AggregateShareReq, BatchMode, BatchQuery, Interval
 from sfumato.federated.dap.report_messages import (
@@ -339,3 +341,21 @@ def test_a_party_shows_no_secret() -> None:
     assert str(leader.sends) not in shown
     assert repr(leader.verify_key) not in shown
     assert repr(leader.key.secret) not in shown
+
+
+def test_the_helper_verifies_a_proof_once(pair: Pair) -> None:
+    def forged(method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
+        request = decoded(body, AggregationJobInitReq.read)
+        share = PingPong(PingPongKind.INITIALIZE, share=bytes(pair.task.prio3.verifier_share_size))
+        inits = tuple(replace(one, payload=share.to_bytes()) for one in request.inits)
+        tried = pair.ask(method, path[:-4] + "AAAA", replace(request, inits=inits).to_bytes(), media)
+        errors_of.append([one.error for one in decoded(tried[1], AggregationJobResp.read).answers])
+        answer = pair.ask(method, path, body, media)
+        errors_of.append([one.error for one in decoded(answer[1], AggregationJobResp.read).answers])
+        return answer
+
+    errors_of: list[list[ReportError]] = []
+    pair.work = LeaderWork(pair.leader, forged)
+    pair.upload(pair.reports([1] * 2))
+    pair.run()
+    assert errors_of == [[ReportError.VDAF_PREP_ERROR] * 2, [ReportError.REPORT_REPLAYED] * 2]
