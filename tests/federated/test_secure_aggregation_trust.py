@@ -82,6 +82,31 @@ def test_a_server_that_deviates_needs_fewer() -> None:
     assert fewest_breaking(replace(plan, threshold=39)) == 39
 
 
+def test_on_a_sparse_graph_a_server_that_deviates_tries_many_graphs() -> None:
+    noise = DistributedDiscreteGaussian(
+        clients=200, minimum_survivors=150, dimension=4, clip_norm=1.0, noise_multiplier=4.0, bits=18
+    )
+    graph = plan_neighbors(200, dropout=0.05, corruption=0.05, active=True)
+    plan = noise.secure_aggregation(degree=graph.degree, threshold=graph.threshold, active=True)
+    half = graph.degree // 2
+    assert fewest_breaking(plan) == min(graph.threshold - half, 2 * 150 - 200)
+    said = " ".join(secure_aggregation_report(plan).statements)
+    assert f"collude with 100 clients, or {graph.threshold - half} of {half} in a row" in said
+    assert min(row.colluders for row in secure_aggregation_report(plan, noise, delta=1e-6).rows) == 0
+    report = secure_aggregation_report(plan, noise, delta=1e-6, colluders=[10, 30, 99, 100])
+    assert [row.masks_hold for row in report.rows] == [True, False, False, False]
+    # All others as neighbors: what decides is the quorum, whatever the graph.
+    whole = SecureAggregation(clients=9, length=1, bounds=(0, 1), bits=4, minimum_survivors=7, active=True)
+    assert fewest_breaking(whole) == min(6, 2 * 7 - 9)
+    graphs = {
+        active: security_failure_bound(200, degree=40, threshold=31, dropped=0, corrupt=11, active=active)
+        for active in (False, True)
+    }
+    tail = sum(Fraction(comb(11, k) * comb(189, 20 - k), comb(200, 20)) for k in (11,))
+    assert graphs[True] == min(Fraction(1), 2**60 * 200 * tail)
+    assert graphs[False] < graphs[True]
+
+
 def test_skellam_noise_has_a_report_too() -> None:
     noise = DistributedSkellam(
         clients=40,

@@ -29,7 +29,7 @@ __all__ = ["fewest_breaking", "secure_aggregation_report"]
 
 
 def fewest_breaking(plan: SecureAggregation) -> int:
-    """Return how many colluding neighbors of a client, with the server, can reveal its vector.
+    """Return the fewest colluding clients who, with the server, could reveal a client's vector.
 
     Parameters
     ----------
@@ -38,8 +38,9 @@ def fewest_breaking(plan: SecureAggregation) -> int:
     Returns
     -------
     int
-        The threshold of the shares. In the active mode the server can also show two lists of survivors to
-        two parts of the clients, for which fewer are enough.
+        The threshold of the shares, for neighbors of the client. In the active mode the server can also show
+        two lists of survivors to two parts of the clients, for which fewer may be enough; and on a sparse
+        graph choose drop-outs such that ``threshold - degree / 2`` neighbors on one side of a client are.
 
     Examples
     --------
@@ -49,7 +50,16 @@ def fewest_breaking(plan: SecureAggregation) -> int:
     """
     if not plan.active:
         return plan.shares
-    return min(plan.shares, 2 * (plan.shares + 1) - plan.clients)
+    return min(plan.shares if _complete(plan) else plan.shares - plan.neighbors // 2, _two_lists(plan))
+
+
+def _complete(plan: SecureAggregation) -> bool:
+    return plan.neighbors == plan.clients - 1
+
+
+def _two_lists(plan: SecureAggregation) -> int:
+    """Return how many colluders two lists with a quorum each can have in common."""
+    return 2 * plan.quorum - plan.clients
 
 
 def secure_aggregation_report(
@@ -87,10 +97,10 @@ def secure_aggregation_report(
     -----
     Guarantee: see `TrustReport`. A row counts the noise of ``noise.minimum_survivors`` less the colluders. On
     a graph that is not complete, masks hold up to a probability over the graph
-    (`sfumato.federated.plan_neighbors`), for colluders and drop-outs that are chosen without regard to it;
-    over all rounds it is taken out of ``delta``. Where masks do not hold, what is left is the noise in the
-    client's own message, which protects it against all others together, as long as it takes part in a round
-    once.
+    (`sfumato.federated.plan_neighbors`), for colluders and drop-outs that are chosen without regard to it, in
+    the active mode for colluders chosen before the keys; over all rounds it is taken out of ``delta``. Where
+    masks do not hold, what is left is the noise in the client's own message, which protects it against all
+    others together, as long as it takes part in a round once.
 
     Examples
     --------
@@ -131,7 +141,7 @@ is no differential privacy.
 def _around(plan: SecureAggregation, noise: AdditiveNoise) -> list[int]:
     fewest, breaking = plan.minimum_survivors, fewest_breaking(plan)
     around = [0, 1, noise.colluders, breaking // 2, breaking - 1, breaking, fewest - 1]
-    if plan.neighbors < plan.clients - 1:
+    if not _complete(plan):
         around += [plan.clients // 10, plan.clients // 5]
     return sorted(set(around))
 
@@ -147,8 +157,9 @@ def _collusion(
         threshold=plan.shares,
         dropped=plan.clients - plan.minimum_survivors,
         corrupt=colluders,
+        active=plan.active,
     )
-    broken = plan.active and colluders >= fewest_breaking(plan)
+    broken = plan.active and colluders >= _two_lists(plan)
     left = Fraction(delta) - failure
     if broken or left <= Fraction(delta) / 2:
         return Collusion(
@@ -169,7 +180,13 @@ def _masking(plan: SecureAggregation, *, noisy: bool = False) -> tuple[str, ...]
     breaking = fewest_breaking(plan)
     what = "noisy sum" if noisy else "sum"
     exact = "" if noisy else " The sum is exact: this is no differential privacy."
-    near = "clients" if plan.neighbors == plan.clients - 1 else f"of a client's {plan.neighbors} neighbors"
+    half = plan.neighbors // 2
+    if _complete(plan):
+        near = f"{breaking} clients"
+    elif plan.active:
+        near = f"{_two_lists(plan)} clients, or {plan.shares - half} of {half} in a row on the circle"
+    else:
+        near = f"{breaking} of a client's {plan.neighbors} neighbors"
     learned = (
         f"The server learns the {what} of at least {plan.minimum_survivors} of {plan.clients} clients' "
         f"vectors, and who took part.{exact}"
@@ -185,7 +202,7 @@ def _masking(plan: SecureAggregation, *, noisy: bool = False) -> tuple[str, ...]
         else "The server is trusted to follow the protocol. It can invent clients without being noticed, and "
         f"these are colluders: {plan.minimum_survivors - 1} of them isolate one client."
     )
-    broken = f"To see one client's message, the server must collude with {breaking} {near}."
+    broken = f"To see one client's message, the server must collude with {near}."
     return learned, broken, alone, server
 
 

@@ -131,6 +131,15 @@ def test_the_mod_passes_on_what_is_no_training_and_names_the_extra(monkeypatch: 
     mod = FlowerSecureAggregationMod(minimum_survivors=4)
     other = SimpleNamespace(metadata=SimpleNamespace(message_type="evaluate"))
     assert mod(other, "context", lambda message, context: (message, context)) == (other, "context")
+    for kind in ("train.default", "train.other"):  # which Flower routes to functions that train
+        asked = SimpleNamespace(
+            metadata=SimpleNamespace(message_type=kind), content=SimpleNamespace(config_records={})
+        )
+        with pytest.raises(ParameterError, match=r"^a training must be aggregated securely"):
+            mod(asked, None, None)
+    asked = SimpleNamespace(metadata=SimpleNamespace(message_type="get_parameters"))
+    with pytest.raises(ParameterError, match=r"^a request must be for no plain parameters"):
+        mod(asked, None, None)
     training = SimpleNamespace(
         metadata=SimpleNamespace(message_type="train"), content=SimpleNamespace(config_records={})
     )

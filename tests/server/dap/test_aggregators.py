@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError, SourceError
-from sfumato.federated.dap.aggregation_messages import AggregationJobInitReq, AggregationJobResp
+from sfumato.federated.dap.aggregation_messages import (
+    AggregationJobInitReq,
+    AggregationJobResp,
+    PingPong,
+    PingPongKind,
+)
 from sfumato.federated.dap.collection_messages import AggregateShareReq, BatchMode, BatchQuery, Interval
+from sfumato.federated.dap.problem_document import Problem, ProblemType
 from sfumato.federated.dap.report_messages import (
     HpkeCiphertext,
     PlaintextInputShare,
@@ -327,3 +333,63 @@ def test_a_store_is_of_one_task_role_and_process(tmp_path: Path) -> None:
     (tmp_path / "leader" / "leader.db").write_bytes(b"no database" * 100)
     with pytest.raises(ParameterError, match="an aggregator's store"):
         AggregatorStore(tmp_path / "leader", other, Role.LEADER)
+
+
+def test_a_party_shows_no_secret() -> None:
+    leader = parties()[Role.LEADER]
+    shown = repr(leader)
+    assert "leader" in shown
+    assert str(leader.sends) not in shown
+    assert repr(leader.verify_key) not in shown
+    assert repr(leader.key.secret) not in shown
+
+
+def test_the_helper_verifies_a_proof_once(pair: Pair) -> None:
+    def forged(method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
+        request = decoded(body, AggregationJobInitReq.read)
+        share = PingPong(PingPongKind.INITIALIZE, share=bytes(pair.task.prio3.verifier_share_size))
+        inits = tuple(replace(one, payload=share.to_bytes()) for one in request.inits)
+        tried = pair.ask(method, path[:-4] + "AAAA", replace(request, inits=inits).to_bytes(), media)
+        errors_of.append([one.error for one in decoded(tried[1], AggregationJobResp.read).answers])
+        answer = pair.ask(method, path, body, media)
+        errors_of.append([one.error for one in decoded(answer[1], AggregationJobResp.read).answers])
+        return answer
+
+    errors_of: list[list[ReportError]] = []
+    pair.work = LeaderWork(pair.leader, forged)
+    pair.upload(pair.reports([1] * 2))
+    pair.run()
+    assert errors_of == [[ReportError.VDAF_PREP_ERROR] * 2, [ReportError.REPORT_REPLAYED] * 2]
+
+
+def test_a_clock_that_is_set_back_loses_no_report(tmp_path: Path) -> None:
+    with Pair(tmp_path, parties()) as pair:
+        pair.upload(pair.reports([1] * 5))
+        pair.lose_answer = True
+        with pytest.raises(SourceError):  # the helper has counted the reports, the leader not yet
+            pair.run()
+        pair.lose_answer = False
+        pair.close()
+        pair.now -= 7200.0
+        pair.open()
+        pair.upload(pair.reports([1] * 2, HOUR - 2))
+        found = pair.collect(1, WHOLE)
+        assert (found.result, found.reports) == (7, 7)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_job_that_is_deleted_while_the_helper_is_asked_stays_deleted(tmp_path: Path, status: int) -> None:
+    with Pair(tmp_path, parties(2)) as pair:
+
+        def deleting(method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
+            if media.endswith("share-req"):
+                assert pair.collection(1, method="DELETE")[0] == 200
+                if status == 400:
+                    return 400, Problem(ProblemType.BATCH_MISMATCH, "no").document(None)
+            return pair.ask(method, path, body, media)
+
+        pair.work = LeaderWork(pair.leader, deleting)
+        pair.upload(pair.reports([1] * 2))
+        pair.collection(1, WHOLE)
+        pair.run()
+        assert pair.collection(1, method="GET")[0] == 404

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -138,18 +138,28 @@ class Preparation:
         return found.payload
 
     def begun(self, shares: Sequence[ReportShare], inputs: Mapping[bytes, bytes]) -> Verification:
-        """Return this aggregator's side of the verification of those reports that were opened."""
+        """Return this aggregator's side of the verification of those reports that were opened.
+
+        A report is not sound whose public share is false for this aggregator. Prio3 alone lets an aggregator
+        correct that; but then the other, who only has what the client said, would refuse what this one
+        counts: a client could part them, and spoil a batch.
+        """
         prio3, aggregator = self.task.prio3, self.role - Role.LEADER
         chosen = [share for share in shares if share.metadata.report_id in inputs]
         ids = tuple(share.metadata.report_id for share in chosen)
+        public = _rows([share.public_share for share in chosen], prio3.public_share_size)
         state, messages = prio3.verify_init(
             self.verify_key,
             aggregator,
             _rows(ids, 16),
-            _rows([share.public_share for share in chosen], prio3.public_share_size),
+            public,
             _rows([inputs[one] for one in ids], prio3.input_share_size(aggregator)),
         )
-        return Verification(ids, state, messages)
+        size = prio3.message_size  # of a part of the joint randomness, too
+        own = messages[:, prio3.verifier_share_size - size :]
+        said = public[:, aggregator * size : (aggregator + 1) * size]
+        sound = state.sound & (own == said).all(axis=1)
+        return Verification(ids, replace(state, sound=sound), messages)
 
     def answered(self, mine: Verification, payloads: Sequence[bytes]) -> Verified:
         """Return the helper's decision, which has the leader's first steps for the same rows."""

@@ -30,9 +30,9 @@ class CollectedBatch:
     result : int or list of int
         The sum, with the noise of both aggregators if the task has noise; it may be negative then.
     reports : int
-        How many reports it is of.
+        How many reports it is of, as the leader says; no seal is bound to it.
     interval : Interval
-        Where their times lie.
+        Where their times lie, as the leader says; within the interval that was asked for.
 
     Examples
     --------
@@ -70,7 +70,12 @@ def collected_batch(
         If the answer is for another batch, too small, or not sealed for this collector.
     """
     selector = query if task.batch_mode == BatchMode.TIME_INTERVAL else answer.partial_batch_selector
-    if answer.partial_batch_selector.mode != task.batch_mode or answer.report_count < task.min_batch_size:
+    inside, asked = answer.interval, query.interval
+    foreign = asked is not None and not asked.start <= inside.start <= inside.end <= asked.end
+    whole = (
+        answer.partial_batch_selector.mode == task.batch_mode and answer.report_count >= task.min_batch_size
+    )
+    if foreign or not whole:
         raise SourceError(
             "the leader must answer with a whole batch of the task, got another; ask its operator"
         )

@@ -12,6 +12,8 @@ __all__ = ["CONFIG", "FlowerSecureAggregationMod", "flower"]
 
 CONFIG: Final = "sfumato.secure_aggregation"
 """The configuration record of requests, replies and state."""
+_PARAMETERS: Final = "get_parameters"
+"""What a server asks a client for that is to say where training starts."""
 
 
 def flower() -> Any:
@@ -38,8 +40,10 @@ class FlowerSecureAggregationMod:
 
     Notes
     -----
-    Guarantee: that of `SecureAggregation` in the semi-honest mode. A request to train that is not of
-    `FlowerSecureAggregationWorkflow` is refused, so that no server gets plain parameters by asking for them.
+    Guarantee: that of `SecureAggregation` in the semi-honest mode. A request to train, under whatever action,
+    that is not of `FlowerSecureAggregationWorkflow` is refused, and so is one for the client's parameters:
+    give the strategy initial ones. Evaluations and queries go on to the app, which must not answer them with
+    parameters.
     Flower has no register of identities, so the server can invent clients; and the client's keys are in
     Flower's context while a round lasts. Metrics and the number of examples are not sent. It is no
     differential privacy.
@@ -74,9 +78,14 @@ class FlowerSecureAggregationMod:
         Raises
         ------
         ParameterError
-            If the message asks for a training without secure aggregation, or is refused by the client.
+            If the message asks for plain parameters, for a training without secure aggregation, or is refused
+            by the client.
         """
-        if message.metadata.message_type != "train":
+        kind = message.metadata.message_type
+        if kind == _PARAMETERS:
+            remedy = "pass initial_parameters to the strategy"
+            _check.refuse_state("a request", "be for no plain parameters", "it is for them", remedy)
+        if kind.partition(".")[0] != "train":  # "train.default" is "train" under another name
             return call_next(message, context)
         records = message.content.config_records
         if CONFIG not in records:

@@ -132,7 +132,7 @@ def plan_neighbors(
 
 
 def security_failure_bound(
-    clients: int, *, degree: int, threshold: int, dropped: int, corrupt: int
+    clients: int, *, degree: int, threshold: int, dropped: int, corrupt: int, active: bool = False
 ) -> Fraction:
     """Return the bound of `plan_neighbors` on a failure of security, for a given graph and given numbers.
 
@@ -143,6 +143,9 @@ def security_failure_bound(
         Of `NeighborPlan`.
     dropped, corrupt : int
         The most clients that drop out and that collude, chosen without regard to the graph.
+    active : bool, default False
+        Against a server that deviates and tries 2^60 graphs; on a sparse graph ``dropped`` is not used then,
+        since the server chooses who drops out.
 
     Returns
     -------
@@ -158,6 +161,10 @@ def security_failure_bound(
     tail = sum(_distribution(others, min(corrupt, others), degree)[threshold:], Fraction(0))
     if degree == others:
         return min(Fraction(1), tail)
+    if active:
+        half = degree // 2
+        in_a_row = _distribution(clients, min(corrupt, clients), half)
+        return min(Fraction(1), _GRAPHS * clients * sum(in_a_row[threshold - half :], Fraction(0)))
     apart = _all_in(min(corrupt + dropped, clients), clients, degree // 2)
     return min(Fraction(1), clients * (apart + tail))
 

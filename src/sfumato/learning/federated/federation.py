@@ -224,9 +224,10 @@ class FederatedTraining(Generic[T]):
         Notes
         -----
         Guarantee: never against the server, nor against clients that take part in a round: they see who
-        else does. With a `DistributedNoiseAggregator` and Poisson sampling the server adds the noise of the
-        clients that are missing from ``max_clients``, and is trusted with this for this bound; the chance
-        that one client's coin decides whether a round is aborted is in ``delta`` (see ``reader_loss``).
+        else does. It counts the noise of all clients, so that all must add theirs, ``colluders`` too. With a
+        `DistributedNoiseAggregator` and Poisson sampling the server adds the noise of the clients that are
+        missing from ``max_clients``, and is trusted with this for this bound; the chance that one client's
+        coin decides whether a round is aborted is in ``delta`` (see ``reader_loss``).
         """
         _check.integer("dropouts", dropouts)
         if self._distributed is None:

@@ -67,9 +67,10 @@ class Helper:
 
     Notes
     -----
-    An answer is durable before it is given, and given again to the same request. A report is counted once,
-    whatever jobs it is in. A share of a sum leaves with this aggregator's own noise, of a batch with at least
-    the task's minimum of reports, and of no report whose batch was collected before.
+    An answer is durable before it is given, and given again to the same request. A report's proof is verified
+    once, as the privacy of Prio3 presumes, and it is counted once, whatever jobs it is in. A share of a sum
+    leaves with this aggregator's own noise, of a batch with at least the task's minimum of reports, and of no
+    report whose batch was collected before.
     """
 
     def __init__(self, party: DapParty, folder: Path, now: Callable[[], float]) -> None:
@@ -125,9 +126,9 @@ class Helper:
         times = {share.metadata.report_id: share.metadata.time for share in shares}
         counted = verified.accepted.copy()
         for row, report_id in enumerate(mine.report_ids):
-            error: ReportError | None = ReportError.VDAF_PREP_ERROR
-            if counted[row]:
-                error = self._store.remembered(report_id, times[report_id], batch)
+            error = self._store.remembered(report_id, times[report_id], batch)
+            if error is None and not counted[row]:  # it is remembered too: a proof is verified once
+                error = ReportError.VDAF_PREP_ERROR
             if error is not None:
                 errors[report_id], counted[row] = error, False
         self._store.commit(replace(verified, accepted=counted), times, batch)

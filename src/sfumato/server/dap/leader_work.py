@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -51,6 +52,10 @@ _OPEN: Final = """SELECT id, reports FROM bucket
     WHERE reports < ? AND id NOT IN (SELECT batch FROM collected) LIMIT 1"""
 _WHOLE: Final = """SELECT id FROM bucket
     WHERE reports >= ? AND id NOT IN (SELECT batch FROM collected) ORDER BY last LIMIT 1"""
+_DONE: Final = """UPDATE collection SET state = 'done', draft = NULL, response = ?
+    WHERE id = ? AND state != 'deleted'"""
+_FAIL: Final = """UPDATE collection SET state = 'failed', draft = NULL, problem = ?
+    WHERE id = ? AND state != 'deleted'"""
 _FREEZE: Final = """UPDATE collection SET state = 'asked', share_id = ?, share_request = ?, draft = ?
     WHERE id = ?"""
 
@@ -136,12 +141,13 @@ class LeaderWork:
     def _begin(
         self, reports: Sequence[Report], batch: bytes | None
     ) -> tuple[Verification, list[PrepareInit]]:
-        preparation, now = self._leader.preparation, self._leader.now()
+        preparation = self._leader.preparation
         shares = [ReportShare(one.metadata, one.public_share, one.leader_share) for one in reports]
         inputs: dict[bytes, bytes] = {}
         for share in shares:
             late = batch is None and self._store.closed(share.metadata.time, None)
-            opened = None if late else preparation.opened(share, now)
+            # A report's time was compared with the clock when it came, which may have been set back since.
+            opened = None if late else preparation.opened(share, math.inf)
             if isinstance(opened, bytes):
                 inputs[share.metadata.report_id] = opened
         mine = preparation.begun(shares, inputs)
@@ -229,9 +235,7 @@ class LeaderWork:
 
     def _fail(self, job: bytes, kind: ProblemType) -> None:
         self._store.execute("DELETE FROM collected WHERE holder = ?", (job,))
-        self._store.execute(
-            "UPDATE collection SET state = 'failed', draft = NULL, problem = ? WHERE id = ?", (kind.name, job)
-        )
+        self._store.execute(_FAIL, (kind.name, job))
 
     def _ask_share(self, job: bytes, share_id: bytes, request: bytes, draft: bytes) -> bool:
         path = f"aggregate_shares/{base64url(share_id)}"
@@ -241,10 +245,7 @@ class LeaderWork:
             if isinstance(share, AggregateShare):
                 mine = decoded(draft, CollectionJobResp.read)
                 answer = replace(mine, helper_share=share.sealed)
-                self._store.execute(
-                    "UPDATE collection SET state = 'done', draft = NULL, response = ? WHERE id = ?",
-                    (answer.to_bytes(), job),
-                )
+                self._store.execute(_DONE, (answer.to_bytes(), job))
             else:
                 kind = share.kind if isinstance(share, Problem) else None
                 self._fail(job, kind if isinstance(kind, ProblemType) else ProblemType.BATCH_MISMATCH)

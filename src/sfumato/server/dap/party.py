@@ -7,7 +7,7 @@ import hmac
 import json
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -53,13 +53,15 @@ class DapParty:
     >>> leader, helper, collector = (parties[role] for role in (Role.LEADER, Role.HELPER, Role.COLLECTOR))
     >>> helper.accepts(leader.sends), leader.accepts(collector.sends), leader.accepts(leader.sends)
     (True, True, False)
+    >>> leader.sends in repr(leader) or repr(leader.verify_key) in repr(leader)
+    False
     """
 
     role: Role
     task: DapTask
     key: HpkeKey
-    verify_key: bytes | None = None
-    sends: str | None = None
+    verify_key: bytes | None = field(default=None, repr=False)
+    sends: str | None = field(default=None, repr=False)
     takes: bytes | None = None
 
     def __post_init__(self) -> None:
