@@ -142,7 +142,9 @@ class PlaceMechanism:
     def guarantee(self) -> GeoIndistinguishability:
         """What one report satisfies: the claim, or what was verified if nothing was claimed."""
         epsilon = self._verified if self.epsilon is None else self.epsilon
-        return GeoIndistinguishability(epsilon=epsilon, metric=self.metric.name, unit=self.metric.unit)
+        return GeoIndistinguishability(
+            epsilon=epsilon, metric=self.metric.name, unit=self.metric.unit, places=self.metric.digest
+        )
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
