@@ -96,6 +96,8 @@ class PufferfishGuarantee:
         if not self.quilts or self.quilts != other.quilts:
             found = "the active quilts differ" if self.quilts and other.quilts else "one has no quilts"
             _refuse("have the same active Markov quilts (Song, Wang, Chaudhuri 2017, Theorem 4.4)", found)
+        if any(part.delta or part.order is not None for part in (self, other)):
+            _refuse("be pure, as the theorem's are", "one has a delta or an order")
         return replace(
             self,
             largest_epsilon=max(self.largest_epsilon, other.largest_epsilon),
