@@ -53,6 +53,7 @@ def test_json_keeps_it() -> None:
     for bad in (
         "",
         "[]",
+        "[" * 100_000,
         "{}",
         '{"format": "other"}',
         guarantee.to_json().replace('"delta": 0.0', '"delta": 2'),

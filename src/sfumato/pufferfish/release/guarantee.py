@@ -146,7 +146,7 @@ class PufferfishGuarantee:
             written = json.loads(text)
             known = written.pop("format") == "sfumato-pufferfish-1" and set(written) == set(cls.__slots__)
             return cls(**(written if known else {}))
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             _check.refuse_state("text", "be a guarantee's to_json", "it is not", "pass what to_json returned")
 
 
