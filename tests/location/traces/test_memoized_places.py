@@ -46,13 +46,17 @@ def test_the_memory_outlives_the_process(tmp_path: Path) -> None:
     path, key = tmp_path / "places", tmp_path / "key"
     device = MemoizedPlaces.create(path, key, MECHANISM, max_places=6)
     empty = path.stat().st_size
-    first = [device.report(place) for place in range(6)]
+    device.close()
+    device = MemoizedPlaces.open(path, key, MECHANISM, max_places=6)
+    places = [0, *range(11, 16)]
+    first = [device.report(place) for place in places]
+    assert -1 not in first
     assert path.stat().st_size == empty
     with pytest.raises(SourceError, match="store must be free"):
         MemoizedPlaces.open(path, key, MECHANISM, max_places=6)
     device.close()
     again = MemoizedPlaces.open(path, key, MECHANISM, max_places=6)
-    assert [again.report(place) for place in range(6)] == first
+    assert [again.report(place) for place in places] == first
     assert again.report(6) == -1
     again.close()
     with pytest.raises(SourceError, match="path must be new"):

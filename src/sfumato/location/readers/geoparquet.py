@@ -20,7 +20,6 @@ __all__ = ["from_geopandas", "read_geoparquet"]
 # Types of points, also with height and measure, by ISO and as an older form flags them, with their lengths.
 # The flag of a reference system in each value, which shifts the coordinates, is not among them.
 _POINTS = {1: 21, 1001: 29, 2001: 29, 3001: 37, 0x80000001: 29, 0x40000001: 29, 0xC0000001: 37}
-_HEADER = 5
 _WGS84 = (["OGC", "CRS84"], ["EPSG", 4326])
 
 
@@ -31,7 +30,7 @@ def _wkb_points(values: list[bytes | None]) -> NDArray[np.float64]:
         if value is None:
             continue
         order = {b"\x00": ">", b"\x01": "<"}.get(value[:1], "")
-        kind = int(np.frombuffer(value, f"{order}u4", 1, 1)[0]) if order and len(value) > _HEADER else 0
+        kind = int(np.frombuffer(value, f"{order}u4", 1, 1)[0]) if order and len(value) >= _POINTS[1] else 0
         if _POINTS.get(kind) != len(value):
             _check.refuse_state("file", "have points only", "it has another geometry", "pass points")
         points[row] = np.frombuffer(value, f"{order}f8", 2, 5)
