@@ -5,7 +5,12 @@ import math
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.location import GeoIndistinguishability
+from sfumato.location import (
+    GeoIndistinguishability,
+    PlaceMetric,
+    elastic_metric,
+    exponential_mechanism,
+)
 from sfumato.privacy import Gaussian
 
 
@@ -32,6 +37,21 @@ def test_it_is_not_mixed_up_with_anything_else() -> None:
         one + GeoIndistinguishability(epsilon=0.01, metric="geodesic")
     with pytest.raises(ParameterError, match="have the metric and unit"):
         one + GeoIndistinguishability(epsilon=0.01, unit="1")
+
+
+def test_reports_for_two_metrics_on_places_are_not_added() -> None:
+    cells = PlaceMetric.grid(1, 4, cell=100.0)
+    shares = ([0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7])
+    one, other = (
+        exponential_mechanism(elastic_metric(cells, mass=mass, required=0.3), epsilon=1.0) for mass in shares
+    )
+    # Their sum would be 2 for a metric in which both together show more: here, between the outer places.
+    assert (one.guarantee + one.remap().guarantee).reports == 2
+    with pytest.raises(ParameterError, match="be about the same places"):
+        one.guarantee + other.guarantee
+    moved = PlaceMetric.from_points(cells.points + 50.0)  # type: ignore[operator]
+    with pytest.raises(ParameterError, match="be about the same places"):
+        exponential_mechanism(moved, epsilon=0.01).guarantee + GeoIndistinguishability(epsilon=0.01)
 
 
 def test_what_is_refused() -> None:

@@ -78,3 +78,8 @@ def test_what_is_refused() -> None:
         Projection(latitude=0, longitude=0, radius=1e3).to_plane([0.0], [0.0, 1.0])
     with pytest.raises(ParameterError, match="latitude must be numbers"):
         Projection(latitude=0, longitude=0, radius=1e3).to_plane(["north"], [0.0])
+
+
+def test_a_coordinate_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(ParameterError, match="latitude must be numbers"):
+        Projection(latitude=0, longitude=0, radius=1000).to_plane([10**400], [0])

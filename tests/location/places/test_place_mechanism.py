@@ -110,3 +110,9 @@ def test_bad_mechanisms() -> None:
         exponential_mechanism(PlaceMetric.grid(1, 1), epsilon=1.0)
     with pytest.raises(ParameterError, match="have points"):
         planar_laplace_on_places(PlaceMetric(CELLS.distances), epsilon=0.1)
+
+
+def test_rows_that_differ_by_less_than_a_logarithm_shows_differ() -> None:
+    near = PlaceMetric(np.array([[0.0, 1e-18], [1e-18, 0.0]]))
+    rows = np.array([[2**61, 2**61], [2**61 + 100, 2**61 - 100]])
+    assert PlaceMechanism(near, rows).verified_epsilon >= math.log1p(100 / 2**61) / 1e-18

@@ -57,3 +57,29 @@ def test_what_is_refused(tmp_path: Path) -> None:
             read_geojson(_written(tmp_path, value))
     with pytest.raises(SourceError, match="cannot be read"):
         read_geojson(tmp_path / "none.geojson")
+
+
+def test_coordinates_are_numbers(tmp_path: Path) -> None:
+    for coordinates in ("52", [True, 7], ["1", "2"], [[1, 2], [3, 4]], [10**400, 1]):
+        with pytest.raises(ParameterError, match="a coordinate is missing or out of range"):
+            read_geojson(_written(tmp_path, {"type": "Point", "coordinates": coordinates}))
+    path = tmp_path / "long.geojson"
+    path.write_text('{"type": "Point", "coordinates": [1' + "0" * 5000 + ", 1]}", encoding="utf-8")
+    with pytest.raises(SourceError, match="no GeoJSON"):
+        read_geojson(path)
+
+
+def test_another_reference_system_is_refused(tmp_path: Path) -> None:
+    def named(name: Any) -> dict[str, Any]:
+        feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [10, 20]}}
+        system = {"type": "name", "properties": {"name": name}}
+        return {"type": "FeatureCollection", "crs": system, "features": [feature]}
+
+    for name in ("urn:ogc:def:crs:OGC:1.3:CRS84", "EPSG:4326", "urn:ogc:def:crs:EPSG::4326"):
+        assert read_geojson(_written(tmp_path, named(name))).latitude.tolist() == [20]
+    for value in (named("urn:ogc:def:crs:EPSG::3857"), named(None), named("")):
+        with pytest.raises(ParameterError, match="file must be in WGS 84"):
+            read_geojson(_written(tmp_path, value))
+    for system in (None, "EPSG:3857", {"properties": 3}):
+        with pytest.raises(ParameterError, match="file must be in WGS 84"):
+            read_geojson(_written(tmp_path, named("") | {"crs": system}))

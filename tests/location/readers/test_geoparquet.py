@@ -61,6 +61,48 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_geoparquet(other)
 
 
+def test_points_with_height_and_measure(tmp_path: Path) -> None:
+    values: list[bytes | None] = [
+        struct.pack(f"<BI{count}d", 1, kind, 13.4, 52.5, *[7.0] * (count - 2))
+        for kind, count in ((1001, 3), (3001, 4), (0x80000001, 3), (0xC0000001, 4))
+    ]
+    assert read_geoparquet(_written(tmp_path, values)).longitude.tolist() == [13.4] * 4
+
+
+def test_values_that_are_no_plain_points_are_refused(tmp_path: Path) -> None:
+    # With a reference system in each value, coordinates lie four bytes further on.
+    for value in (
+        struct.pack("<BIIdd", 1, 0x20000001, 3857, 13.5, 52.5),
+        struct.pack("<BIdd", 1, 1001, 13.4, 52.5),
+        struct.pack("<BIdd", 1, 0x10000001, 13.4, 52.5),
+        struct.pack(">BIdd", 7, 1, 13.4, 52.5),
+        b"",
+    ):
+        with pytest.raises(ParameterError, match="points only"):
+            read_geoparquet(_written(tmp_path, [value]))
+
+
+def test_damaged_files_and_metadata(tmp_path: Path) -> None:
+    path = _written(tmp_path, [_point(1, 2)], crs={"id": {"authority": [], "code": 4326}})
+    with pytest.raises(ParameterError, match="be in WGS 84"):
+        read_geoparquet(path)
+    for values, name in ((pa.array([1, 2]), "where"), (pa.array([_point(1, 2)]), "elsewhere")):
+        described = {"primary_column": name, "columns": {name: {"encoding": "WKB"}}}
+        table = pa.table({"where": values}).replace_schema_metadata({"geo": json.dumps(described)})
+        parquet.write_table(table, path)
+        with pytest.raises(ParameterError, match="a primary column of bytes"):
+            read_geoparquet(path)
+    parquet.write_table(table.replace_schema_metadata({"geo": "[" * 100_000}), path)
+    with pytest.raises(SourceError, match="no key 'geo'"):
+        read_geoparquet(path)
+    content = bytearray(_written(tmp_path, [_point(1, 2)]).read_bytes())
+    pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little") - 4
+    content[4 : 4 + pages] = b"\xff" * pages
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_geoparquet(path)
+
+
 def test_a_parquet_file_without_geography(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": [1]}), tmp_path / "plain.parquet")
     with pytest.raises(SourceError, match="no key 'geo'"):

@@ -54,3 +54,15 @@ def test_what_is_no_gpx(tmp_path: Path) -> None:
         read_gpx(_written(tmp_path, "<gpx>"))
     with pytest.raises(SourceError, match="cannot be read"):
         read_gpx(tmp_path / "none.gpx")
+
+
+def test_a_time_beyond_the_calendar_is_none(tmp_path: Path) -> None:
+    for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        assert read_gpx(_written(tmp_path, GPX.replace("2024-05-01T12:00:00Z", time))).time is None
+
+
+def test_an_unknown_encoding_is_no_xml(tmp_path: Path) -> None:
+    for encoding in ("shift_jis", "nonsense", "hex", "utf-7"):
+        text = GPX.replace('version="1.0"', f'version="1.0" encoding="{encoding}"')
+        with pytest.raises(SourceError, match="no XML"):
+            read_gpx(_written(tmp_path, text))

@@ -75,6 +75,14 @@ def test_broken_files_are_refused(tmp_path: Path) -> None:
         PufferfishAccountant(tmp_path / "missing" / "b.db", notion=HALF, epsilon=1.0)
 
 
+def test_the_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE budget (year INTEGER)")
+    with pytest.raises(LedgerCorrupt, match="that can be written"):
+        PufferfishAccountant(path, notion=HALF, epsilon=1.0)
+
+
 def test_a_ledger_of_differential_privacy_takes_none(tmp_path: Path) -> None:
     ledger = Ledger.open(
         tmp_path / "ledger.db",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError
@@ -30,6 +32,13 @@ def test_all_other_sums_are_refused() -> None:
         plain + plain
 
 
+def test_a_delta_or_an_order_is_not_lost_in_a_sum() -> None:
+    for other in (replace(ONE.guarantee, delta=1e-6), replace(ONE.guarantee, order=2.0)):
+        for first, second in ((ONE.guarantee, other), (other, ONE.guarantee)):
+            with pytest.raises(NeighboringMismatch, match="one has a delta or an order"):
+                first + second
+
+
 def test_nothing_is_mixed_with_differential_privacy() -> None:
     for other in (Gaussian(1.0), 0, None):
         with pytest.raises(NeighboringMismatch, match="protect different things"):
@@ -44,6 +53,7 @@ def test_json_keeps_it() -> None:
     for bad in (
         "",
         "[]",
+        "[" * 100_000,
         "{}",
         '{"format": "other"}',
         guarantee.to_json().replace('"delta": 0.0', '"delta": 2'),

@@ -18,7 +18,7 @@ d-privacy and its composition.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato import _check
 
@@ -41,6 +41,9 @@ class GeoIndistinguishability:
         What rounding positions to machine numbers adds to the log-ratio, at any distance.
     reports : int
         How many reports are covered together.
+    places : str
+        For a guarantee about finitely many places what identifies them and their distances; empty for one
+        about all positions.
 
     Raises
     ------
@@ -50,7 +53,8 @@ class GeoIndistinguishability:
     Notes
     -----
     Guarantee: composition is by addition (Chatzikokolakis et al. 2013, section 3): independent reports with
-    epsilon a and b about x satisfy a + b. It needs the same metric; others are refused.
+    epsilon a and b about x satisfy a + b. It needs the same metric; others are refused. Two metrics on places
+    are the same if distances and points are, whatever their names: two elastic metrics are two.
 
     Examples
     --------
@@ -68,12 +72,13 @@ class GeoIndistinguishability:
     unit: str = "m"
     slack: float = 0.0
     reports: int = 1
+    places: str = ""
 
     def __post_init__(self) -> None:
         _check.positive("epsilon", self.epsilon, "pass a number per metre, such as math.log(4) / 200")
         _check.non_negative("slack", self.slack, "pass what rounding adds to a log-ratio")
         _check.integer("reports", self.reports, minimum=1, remedy="pass how many reports are covered")
-        for name in ("metric", "unit"):
+        for name in ("metric", "unit", "places"):
             _check.instance(name, getattr(self, name), str, "pass a name, such as 'plane' and 'm'")
 
     @classmethod
@@ -141,20 +146,22 @@ class GeoIndistinguishability:
                 (other.metric, other.unit),
                 "state both for one metric",
             )
-        return GeoIndistinguishability(
+        if self.places != other.places:
+            _check.refuse_state(
+                "the other guarantee", "be about the same places", "it is not", "state both for one metric"
+            )
+        return replace(
+            self,
             epsilon=math.nextafter(self.epsilon + other.epsilon, math.inf),
-            metric=self.metric,
-            unit=self.unit,
             slack=math.nextafter(self.slack + other.slack, math.inf) if self.slack + other.slack else 0.0,
             reports=self.reports + other.reports,
         )
 
     def __mul__(self, count: int) -> GeoIndistinguishability:
         count = _check.integer("count", count, minimum=1, remedy="pass how many reports there are")
-        return GeoIndistinguishability(
+        return replace(
+            self,
             epsilon=math.nextafter(self.epsilon * count, math.inf) if count > 1 else self.epsilon,
-            metric=self.metric,
-            unit=self.unit,
             slack=math.nextafter(self.slack * count, math.inf) if self.slack and count > 1 else self.slack,
             reports=self.reports * count,
         )

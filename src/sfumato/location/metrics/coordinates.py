@@ -15,7 +15,7 @@ __all__ = ["as_degrees", "as_points", "as_prior", "distance_matrix"]
 def _numbers(name: str, values: ArrayLike, remedy: str) -> NDArray[np.float64]:
     try:
         found: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         _check.refuse_type(name, "be numbers", values, remedy)
     return found
 

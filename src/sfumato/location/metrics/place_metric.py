@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +86,14 @@ class PlaceMetric:
     def size(self) -> int:
         """How many places there are."""
         return int(self.distances.shape[0])
+
+    @property
+    def digest(self) -> str:
+        """A SHA-256 of the distances and points, in hexadecimal."""
+        content = hashlib.sha256(self.distances.astype("<f8").tobytes())
+        if self.points is not None:
+            content.update(b"points" + self.points.astype("<f8").tobytes())
+        return content.hexdigest()
 
     @classmethod
     def from_points(cls, points: ArrayLike) -> PlaceMetric:

@@ -62,8 +62,8 @@ def largest_epsilon(weights: NDArray[np.int64], distances: NDArray[np.float64]) 
     logs = np.log(possible.astype(float))
     for row in range(weights.shape[0] - 1):
         ratios = np.abs(logs[row + 1 :] - logs[row]).max(axis=1)
-        # A logarithm of up to 43 is off by less than 1e-14.
-        where = ratios > 0
+        # A logarithm of up to 43 is off by less than 1e-14; rows may differ where their logarithms do not.
+        where = (weights[row + 1 :] != weights[row]).any(axis=1)
         if where.any():
             worst = max(worst, float(((ratios + 4e-14) / distances[row, row + 1 :])[where].max()))
     return worst * (1 + 1e-15)
@@ -142,7 +142,9 @@ class PlaceMechanism:
     def guarantee(self) -> GeoIndistinguishability:
         """What one report satisfies: the claim, or what was verified if nothing was claimed."""
         epsilon = self._verified if self.epsilon is None else self.epsilon
-        return GeoIndistinguishability(epsilon=epsilon, metric=self.metric.name, unit=self.metric.unit)
+        return GeoIndistinguishability(
+            epsilon=epsilon, metric=self.metric.name, unit=self.metric.unit, places=self.metric.digest
+        )
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import _check
-from sfumato.errors import SourceError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.location.metrics.coordinates import as_degrees
 from sfumato.location.readers.positions import Positions
 
@@ -29,6 +30,9 @@ def _flat(coordinates: Any, depth: int) -> Iterator[Any]:
 
 def _points(value: Any) -> Iterator[Any]:
     kind = value.get("type") if isinstance(value, dict) else None
+    if kind is not None and "crs" in value and not _is_wgs84(value["crs"]):
+        remedy = "convert it to WGS 84; RFC 7946 knows no other"
+        _check.refuse_state("file", "be in WGS 84", "its reference system is another one", remedy)
     if kind == "FeatureCollection":
         for feature in value["features"]:
             yield from _points(feature)
@@ -42,6 +46,23 @@ def _points(value: Any) -> Iterator[Any]:
     else:
         remedy = "pass Point, LineString and their like, in features or not; drop areas"
         _check.refuse_state("file", "have points and lines only", "it has another geometry", remedy)
+
+
+def _is_wgs84(system: Any) -> bool:
+    """Return whether a ``crs`` of the format's first version, which RFC 7946 has removed, is WGS 84."""
+    properties = system.get("properties") if isinstance(system, dict) else None
+    name = properties.get("name") if isinstance(properties, dict) else None
+    return isinstance(name, str) and name.endswith(("OGC:1.3:CRS84", "OGC::CRS84", "EPSG::4326", "EPSG:4326"))
+
+
+def _number(value: Any) -> float:
+    """Return a coordinate, NaN for what is no number or is too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def read_geojson(file: str | Path) -> Positions:
@@ -62,7 +83,7 @@ def read_geojson(file: str | Path) -> Positions:
     SourceError
         If the file cannot be read, or is no GeoJSON.
     ParameterError
-        If it has areas, or a coordinate is missing or out of range.
+        If it has areas or another reference system, or a coordinate is missing or out of range.
 
     References
     ----------
@@ -78,11 +99,15 @@ def read_geojson(file: str | Path) -> Positions:
     array([52.5])
     """
     try:
-        points = [(point[0], point[1]) for point in _points(json.loads(Path(file).read_bytes()))]
+        content = Path(file).read_bytes()
     except OSError as error:
         raise SourceError("the GeoJSON file cannot be read; check its path and rights") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, IndexError, RecursionError):
+    try:
+        points = [(_number(point[0]), _number(point[1])) for point in _points(json.loads(content))]
+    except ParameterError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         raise SourceError("the file is no GeoJSON; pass an object with a type and coordinates") from None
-    east, north = zip(*points, strict=True) if points else ((), ())
-    latitude, longitude = as_degrees(np.array(north, object), np.array(east, object))
+    table = np.array(points, float).reshape(-1, 2)
+    latitude, longitude = as_degrees(table[:, 1], table[:, 0])
     return Positions(latitude, longitude, None)

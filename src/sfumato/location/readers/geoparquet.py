@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyarrow import ArrowException, parquet
+from pyarrow import ArrowException, parquet, types
 
 from sfumato import _check
 from sfumato.errors import SourceError
@@ -17,9 +17,10 @@ from sfumato.location.readers.positions import Positions
 
 __all__ = ["from_geopandas", "read_geoparquet"]
 
-_POINT = 1
-_LENGTH = 21
-_WGS84 = {("OGC", "CRS84"), ("EPSG", 4326)}
+# Types of points, also with height and measure, by ISO and as an older form flags them, with their lengths.
+# The flag of a reference system in each value, which shifts the coordinates, is not among them.
+_POINTS = {1: 21, 1001: 29, 2001: 29, 3001: 37, 0x80000001: 29, 0x40000001: 29, 0xC0000001: 37}
+_WGS84 = (["OGC", "CRS84"], ["EPSG", 4326])
 
 
 def _wkb_points(values: list[bytes | None]) -> NDArray[np.float64]:
@@ -28,9 +29,9 @@ def _wkb_points(values: list[bytes | None]) -> NDArray[np.float64]:
     for row, value in enumerate(values):
         if value is None:
             continue
-        order = "<" if value[:1] == b"\x01" else ">"
-        kind = int(np.frombuffer(value, f"{order}u4", 1, 1)[0]) if len(value) >= _LENGTH else 0
-        if kind & 0xFFFFFFF not in {_POINT, 1001, 2001, 3001}:
+        order = {b"\x00": ">", b"\x01": "<"}.get(value[:1], "")
+        kind = int(np.frombuffer(value, f"{order}u4", 1, 1)[0]) if order and len(value) >= _POINTS[1] else 0
+        if _POINTS.get(kind) != len(value):
             _check.refuse_state("file", "have points only", "it has another geometry", "pass points")
         points[row] = np.frombuffer(value, f"{order}f8", 2, 5)
     return points
@@ -76,23 +77,35 @@ def read_geoparquet(file: str | Path) -> Positions:
             name = described["primary_column"]
             column = described["columns"][name]
             encoding, system = column["encoding"], column.get("crs", "OGC:CRS84")
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise SourceError("the file is no GeoParquet; its metadata has no key 'geo'") from None
         if encoding != "WKB":
             _check.refuse("file", "be encoded as WKB", encoding, "write it by geopandas' to_parquet")
         if not _is_wgs84(system):
             remedy = "write it with to_crs(4326)"
             _check.refuse_state("file", "be in WGS 84", "its reference system is another one", remedy)
-        points = _wkb_points(table.read([name]).column(0).to_pylist())
+        points = _wkb_points(_values(table, name))
     latitude, longitude = as_degrees(points[:, 1], points[:, 0])
     return Positions(latitude, longitude, None)
+
+
+def _values(table: parquet.ParquetFile, name: Any) -> list[bytes | None]:
+    remedy = "write it by geopandas' to_parquet"
+    kind = table.schema_arrow.field(name).type if name in table.schema_arrow.names else None
+    if kind is None or not (types.is_binary(kind) or types.is_large_binary(kind)):
+        _check.refuse_state("file", "have a primary column of bytes", "it has not", remedy)
+    try:
+        found: list[bytes | None] = table.read([name]).column(0).to_pylist()
+    except (OSError, ArrowException):
+        raise SourceError("the GeoParquet file cannot be read; its pages are damaged") from None
+    return found
 
 
 def _is_wgs84(system: Any) -> bool:
     if isinstance(system, str):
         return system in {"OGC:CRS84", "EPSG:4326"}
     found = system.get("id") if isinstance(system, dict) else None
-    return isinstance(found, dict) and (found.get("authority"), found.get("code")) in _WGS84
+    return isinstance(found, dict) and [found.get("authority"), found.get("code")] in _WGS84
 
 
 def from_geopandas(frame: Any) -> Positions:

@@ -10,7 +10,7 @@ from xml.parsers import expat
 import numpy as np
 
 from sfumato import _check
-from sfumato.errors import SourceError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.location.metrics.coordinates import as_degrees
 from sfumato.location.readers.positions import Positions
 
@@ -62,9 +62,9 @@ def _degrees(text: str) -> float:
 def _time(text: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return None
-    return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
 
 
 def _no_document_type(*_: object) -> None:
@@ -111,10 +111,14 @@ def read_gpx(file: str | Path) -> Positions:
     parser.StartDoctypeDeclHandler = refused
     parser.EntityDeclHandler = refused
     try:
-        parser.Parse(Path(file).read_bytes(), True)
+        content = Path(file).read_bytes()
     except OSError as error:
         raise SourceError("the GPX file cannot be read; check its path and rights") from error
-    except expat.ExpatError:
+    try:
+        parser.Parse(content, True)
+    except ParameterError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError):  # the latter two: an encoding that is not known
         raise SourceError("the file is no XML; pass a GPX file") from None
     points = np.array(reader.points, float).reshape(-1, 2)
     latitude, longitude = as_degrees(points[:, 0], points[:, 1])

@@ -48,7 +48,8 @@ class PufferfishAccountant:
     Guarantee: all charged releases together are epsilon-Pufferfish private for the notion. It adds only what
     a theorem adds (see `PufferfishGuarantee`): a second charge that does not compose with the first is
     refused, whatever the budget. Nothing is converted into a differential privacy loss or from one, which is
-    why this is no part of `sfumato.ledger`. A charge is on the disk before anything is drawn, and stays.
+    why this is no part of `sfumato.ledger`. A charge is on the disk before anything is drawn, and stays. That
+    the file was deleted, or an older copy put in its place, is not detected.
 
     Examples
     --------
@@ -72,11 +73,17 @@ class PufferfishAccountant:
         self._epsilon = _check.positive("epsilon", epsilon)
         with closing(self._connect()) as connection:
             self._begin(connection)
-            for table in _TABLES:
-                connection.execute(table)
-            connection.execute("INSERT OR IGNORE INTO budget VALUES (1, ?, ?)", (self._digest, self._epsilon))
-            row = connection.execute("SELECT digest, epsilon FROM budget").fetchone()
-            connection.execute("COMMIT")
+            try:
+                for table in _TABLES:
+                    connection.execute(table)
+                new = (self._digest, self._epsilon)
+                connection.execute("INSERT OR IGNORE INTO budget VALUES (1, ?, ?)", new)
+                row = connection.execute("SELECT digest, epsilon FROM budget").fetchone()
+                connection.execute("COMMIT")
+            except sqlite3.DatabaseError as error:
+                raise LedgerCorrupt(
+                    "the file must be an accountant's that can be written, but it is not"
+                ) from error
         if tuple(row) != (self._digest, self._epsilon):
             found = "it holds another notion" if row[0] != self._digest else f"it holds epsilon={row[1]!r}"
             remedy = "open it as it was made, or use another file"

@@ -96,6 +96,8 @@ class PufferfishGuarantee:
         if not self.quilts or self.quilts != other.quilts:
             found = "the active quilts differ" if self.quilts and other.quilts else "one has no quilts"
             _refuse("have the same active Markov quilts (Song, Wang, Chaudhuri 2017, Theorem 4.4)", found)
+        if any(part.delta or part.order is not None for part in (self, other)):
+            _refuse("be pure, as the theorem's are", "one has a delta or an order")
         return replace(
             self,
             largest_epsilon=max(self.largest_epsilon, other.largest_epsilon),
@@ -144,7 +146,7 @@ class PufferfishGuarantee:
             written = json.loads(text)
             known = written.pop("format") == "sfumato-pufferfish-1" and set(written) == set(cls.__slots__)
             return cls(**(written if known else {}))
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             _check.refuse_state("text", "be a guarantee's to_json", "it is not", "pass what to_json returned")
 
 
