@@ -91,6 +91,7 @@ def test_a_vote_needs_its_parent_and_a_place() -> None:
 def test_bad_words_and_levels_are_refused() -> None:
     for act, words in (
         (lambda: PLAN.vote("ab", [], 3, rng=1), "at most the 2 levels"),
+        (lambda: PLAN.vote("ab", [], 0, rng=1), "level must be an integer of at least 1"),
         (lambda: [PLAN.vote("a\0", [], 1, rng=seed) for seed in range(40)], "without the character 0"),
         (lambda: PLAN.release("ab"), "list of words"),
         (lambda: PLAN.release([3]), "without the character 0"),
