@@ -121,6 +121,27 @@ def test_a_forged_ciphertext_does_not_count_towards_the_threshold() -> None:
     assert found.hidden == (3,)
 
 
+def test_padding_is_zero_and_lengths_fit() -> None:
+    right = b"\0\2ab" + bytes(4) + b"\0\1x" + bytes(3)
+    assert PLAN._parsed(right) == (b"ab", b"x")
+    padding = [4, 5, 6, 7, 11, 12, 13]
+    for at in range(len(right)):
+        changed = bytearray(right)
+        changed[at] = 200
+        if at in padding or at in (0, 1, 8, 9):
+            with pytest.raises(ValueError, match="padding"):
+                PLAN._parsed(bytes(changed))
+        else:
+            assert PLAN._parsed(bytes(changed)) != (b"ab", b"x")
+    for place, longest in ((1, 6), (9, 4)):
+        changed = bytearray(right)
+        changed[place] = longest
+        PLAN._parsed(bytes(changed))
+        changed[place] = longest + 1
+        with pytest.raises(ValueError, match="padding"):
+            PLAN._parsed(bytes(changed))
+
+
 def test_another_value_under_a_tag_is_refused() -> None:
     liar = PLAN.report(b"b", randomness=PLAN.local_randomness(b"a"))
     found = PLAN.aggregate([liar, *(report(b"a") for _ in range(3))])

@@ -380,6 +380,6 @@ class Star:
 def _parts(members: Sequence[bytes]) -> tuple[_Words, _Words]:
     """Return the points and the shares of reports."""
     heads = np.frombuffer(b"".join(member[9 + _TAG : _HEAD] for member in members), np.uint8)
-    rows = heads.reshape(len(members), -1)
+    rows = heads.reshape(len(members), 4 + 8 * _LIMBS)
     points = np.ascontiguousarray(rows[:, :4]).view(">u4")[:, 0].astype(np.uint64) + np.uint64(1)
     return points, np.ascontiguousarray(rows[:, 4:]).view(">u8").astype(np.uint64)
