@@ -87,6 +87,9 @@ def test_products_agree_with_sums() -> None:
     assert add(multiply(ORDER - 2, total), total) == multiply(ORDER - 1, total)
     with pytest.raises(ValueError, match="infinity"):
         add(total, multiply(ORDER - 1, total))
+    for scalar in (-1, 0, ORDER, ORDER + 1, 1 << 256):
+        with pytest.raises(ValueError, match="a scalar is from 1 to below the order"):
+            multiply(scalar, total)
 
 
 def asked() -> tuple[OprfKey, BlindedInput, list[bytes], bytes]:

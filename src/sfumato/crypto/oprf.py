@@ -254,14 +254,13 @@ def _verify(public: Point, blinded: Sequence[Point], answers: Sequence[Point], p
     if not isinstance(given, bytes) or len(given) != 2 * _BYTES:
         _check.refuse_type("proof", f"be {2 * _BYTES} bytes", given, _REMEDY)
     challenge, response = (int.from_bytes(part, "big") for part in (proof[:_BYTES], proof[_BYTES:]))
-    if 0 < challenge < ORDER and 0 < response < ORDER:
-        with suppress(ValueError):  # a sum is the point at infinity: in no honest proof
-            combined = _combined(public, blinded, answers)
-            product = _weighted(_weights(public, blinded, answers), answers)
-            first = add(multiply(response, GENERATOR), multiply(challenge, public))
-            second = add(multiply(response, combined), multiply(challenge, product))
-            if _challenge(public, combined, product, first, second) == challenge:  # both are public
-                return
+    with suppress(ValueError):  # a number is no scalar, or a sum is infinity: in no honest proof
+        combined = _combined(public, blinded, answers)
+        product = _weighted(_weights(public, blinded, answers), answers)
+        first = add(multiply(response, GENERATOR), multiply(challenge, public))
+        second = add(multiply(response, combined), multiply(challenge, product))
+        if _challenge(public, combined, product, first, second) == challenge:  # both are public
+            return
     _check.refuse_state("proof", "be that of the public key", "it is not", _REMEDY)
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.federated import TrieHeavyHitters
+from sfumato.federated.threshold_reporting.sample_and_threshold import sampled
 from sfumato.federated.threshold_reporting.trie_heavy_hitters import END
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import ThresholdedSampling
 
 PLAN = TrieHeavyHitters(sampling_probability=0.5, threshold=2, levels=2)
@@ -65,6 +67,20 @@ def test_release_finds_the_words_that_many_hold() -> None:
     assert found.loss == ThresholdedSampling(0.25, 12) * 4
     assert all(count >= 12 for count in found.value.values())
     assert abs(found.value["star"] - 50) < 40
+
+
+def test_there_are_as_many_rounds_as_levels() -> None:
+    plan = TrieHeavyHitters(sampling_probability=0.25, threshold=1, levels=1)
+    for seed in range(5):
+        coins = sampled(400, 0.25, SimulatedSource(seed))
+        assert plan.release(["a"] * 400, rng=SimulatedSource(seed)).value == {"a": int(coins.sum())}
+
+
+def test_who_is_drawn_votes() -> None:
+    for probability in (0.05, 0.95):
+        plan = TrieHeavyHitters(sampling_probability=probability, threshold=2, levels=2)
+        votes = sum(plan.vote("a", [], 1, rng=seed) is not None for seed in range(200))
+        assert abs(votes - 200 * probability) < 30
 
 
 def test_rounds_over_messages_reach_the_same_words() -> None:
