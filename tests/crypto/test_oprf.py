@@ -11,6 +11,7 @@ from sfumato.crypto import p256
 from sfumato.crypto.oprf import BlindedInput, OprfKey, blind, finalize
 from sfumato.crypto.p256 import GENERATOR, ORDER, add, decoded, encoded, hash_to_curve, multiply
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 SECRET: Final = "ca5d94c8807817669a51b196c34c1b7f8442fde4334a7121ae4736364312fca6"
 PUBLIC: Final = "03e17e70604bcabe198882c0a1f27a92441e774224ed9c702e51dd17038b102462"
@@ -128,7 +129,7 @@ def test_no_proof_is_that_of_another_number_modulo_the_order() -> None:
             finalize([blinding], answers, forged, key.public)
 
 
-@pytest.mark.parametrize("highest", [False, True])
+@cases("highest", [False, True])
 def test_secret_scalars_are_drawn_from_1_to_below_the_order(
     monkeypatch: pytest.MonkeyPatch, *, highest: bool
 ) -> None:

@@ -14,6 +14,7 @@ from sfumato.crypto.oprf import OprfKey, blind, finalize
 from sfumato.crypto.secret_sharing import combine
 from sfumato.errors import ParameterError
 from sfumato.federated import Star
+from tests.cases import cases
 
 PLAN = Star(threshold=3, epoch=b"one", value_bytes=6, data_bytes=4)
 HEAD = 1 + 8 + 16
@@ -52,7 +53,7 @@ def test_a_stored_report_is_read_and_written_as_ever(monkeypatch: pytest.MonkeyP
     assert report(b"ab", b"xyz").hex() == STORED
 
 
-@pytest.mark.parametrize("threshold", [2, 3, 5])
+@cases("threshold", [2, 3, 5])
 def test_fewer_shares_than_the_threshold_combine_to_something_else(
     monkeypatch: pytest.MonkeyPatch, threshold: int
 ) -> None:
