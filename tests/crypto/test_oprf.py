@@ -193,5 +193,5 @@ def test_malformed_parts_are_refused() -> None:
         with pytest.raises(ParameterError, match=words):
             act()
     assert len(blind(bytes((1 << 16) - 1)).element) == 33
-    assert str(key.scalar) not in repr(key)
-    assert str(blinding.scalar) not in repr(blinding)
+    assert repr(key) == "OprfKey()"
+    assert repr(blinding) == f"BlindedInput(element={blinding.element!r})"

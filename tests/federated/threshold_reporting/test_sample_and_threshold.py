@@ -46,6 +46,8 @@ def test_a_small_probability_is_rounded_to_what_is_drawn_and_priced() -> None:
     assert isinstance(loss, PoissonSubsampled)
     assert loss.sampling_probability * 2.0**-10 == mechanism.sampling_probability
     assert loss.loss == ThresholdedSampling(2.0**-10, 5)
+    least = SampleAndThreshold(sampling_probability=2.0**-10, threshold=5)
+    assert least.privacy_loss == ThresholdedSampling(2.0**-10, 5)
 
 
 def test_calibration_finds_the_lowest_threshold() -> None:
