@@ -251,6 +251,8 @@ def test_the_fewest_bits_are_planned_for_any_error(kind: Any) -> None:
             assert kind(bits=bits - 1, **parameters).error_ratio > error
     with pytest.raises(ParameterError, match="bits must leave a chance"):
         kind(bits=2, **parameters)
+    finest = kind(bits=48, **parameters).error_ratio
+    assert plan_bits(kind, grid_error=finest, **parameters).error_ratio <= finest
     with pytest.raises(ParameterError, match=r"^grid_error must be at least 1.* here"):
         plan_bits(kind, grid_error=1 + 1e-15, **parameters)
 
