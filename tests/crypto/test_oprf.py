@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import pytest
 
+from sfumato.crypto import p256
 from sfumato.crypto.oprf import BlindedInput, OprfKey, blind, finalize
-from sfumato.crypto.p256 import GENERATOR, ORDER, add, decoded, encoded, multiply
+from sfumato.crypto.p256 import GENERATOR, ORDER, add, decoded, encoded, hash_to_curve, multiply
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 SECRET: Final = "ca5d94c8807817669a51b196c34c1b7f8442fde4334a7121ae4736364312fca6"
 PUBLIC: Final = "03e17e70604bcabe198882c0a1f27a92441e774224ed9c702e51dd17038b102462"
@@ -86,6 +88,9 @@ def test_products_agree_with_sums() -> None:
     assert add(multiply(ORDER - 2, total), total) == multiply(ORDER - 1, total)
     with pytest.raises(ValueError, match="infinity"):
         add(total, multiply(ORDER - 1, total))
+    for scalar in (-1, 0, ORDER, ORDER + 1, 1 << 256):
+        with pytest.raises(ValueError, match="a scalar is from 1 to below the order"):
+            multiply(scalar, total)
 
 
 def asked() -> tuple[OprfKey, BlindedInput, list[bytes], bytes]:
@@ -113,6 +118,59 @@ def test_another_key_or_a_changed_byte_is_refused() -> None:
             finalize([blinding], [bytes(twisted)], proof, key.public)
 
 
+def test_no_proof_is_that_of_another_number_modulo_the_order() -> None:
+    key, blinding, answers, proof = asked()
+    none, order = bytes(32), ORDER.to_bytes(32, "big")
+    # The last one's sum of points is the point at infinity: a server that knows its key can ask for that.
+    infinite = (5).to_bytes(32, "big") + (-5 * key.scalar % ORDER).to_bytes(32, "big")
+    ends = [end + proof[32:] for end in (none, order)] + [proof[:32] + end for end in (none, order)]
+    for forged in (*ends, infinite):
+        with pytest.raises(ParameterError, match="proof must be that of the public key"):
+            finalize([blinding], answers, forged, key.public)
+
+
+@cases("highest", [False, True])
+def test_secret_scalars_are_drawn_from_1_to_below_the_order(
+    monkeypatch: pytest.MonkeyPatch, *, highest: bool
+) -> None:
+    drawn = []
+
+    def randbelow(bound: int) -> int:
+        drawn.append(bound)
+        return bound - 1 if highest else 0
+
+    monkeypatch.setattr("secrets.randbelow", randbelow)
+    scalar = ORDER - 1 if highest else 1
+    blinding = blind(b"a value")
+    assert (OprfKey.generate().scalar, blinding.scalar) == (scalar, scalar)
+    key = OprfKey(77)
+    answers, proof = key.evaluate([blinding.element])
+    assert proof == key.evaluate([blinding.element], randomness=scalar)[1]
+    assert finalize([blinding], answers, proof, key.public) == [key.output(b"a value")]
+    assert drawn == [ORDER - 1] * 3
+
+
+def test_coordinates_are_below_the_prime() -> None:
+    prime = 2**256 - 2**224 + 2**192 + 2**96 - 1
+    for x in (0, 5):
+        point = decoded(b"\3" + x.to_bytes(32, "big"))
+        assert point[0] == x
+        assert point[1] % 2 == 1
+        for lead in (b"\2", b"\3"):
+            with pytest.raises(ValueError, match="no point of P-256"):
+                decoded(lead + (x + prime).to_bytes(32, "big"))
+    with pytest.raises(ValueError, match="33 bytes"):
+        decoded(b"\2" + bytes(33))
+
+
+def test_a_hash_is_mapped_where_the_map_has_no_denominator(monkeypatch: pytest.MonkeyPatch) -> None:
+    # RFC 9380, section 6.6.2: x = B / (Z A) for u = 0, with the even root.
+    prime = 2**256 - 2**224 + 2**192 + 2**96 - 1
+    x = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B * pow(30, -1, prime) % prime
+    monkeypatch.setattr(p256, "_expanded", lambda *_: bytes(96))
+    assert hash_to_curve(b"", b"") == multiply(2, decoded(b"\2" + x.to_bytes(32, "big")))
+
+
 def test_malformed_parts_are_refused() -> None:
     key, blinding, answers, proof = asked()
     for act, words in (
@@ -122,12 +180,18 @@ def test_malformed_parts_are_refused() -> None:
         (lambda: finalize([blinding], [], proof, key.public), "one for each input"),
         (lambda: finalize([blinding], answers, proof[1:], key.public), "64 bytes"),
         (lambda: finalize([blinding], answers, bytes(64), key.public), "that of the public key"),
+        (lambda: finalize([], [], proof, key.public), "one for each input"),
+        (lambda: finalize([blinding], answers, proof + b"0", key.public), "64 bytes"),
+        (lambda: finalize([blinding], answers, "p" * 64, key.public), "64 bytes"),  # type: ignore[arg-type]
+        (lambda: finalize([blinding], answers, proof, b""), "public must be points of P-256"),
         (lambda: blind(bytes(1 << 16)), "at most 65535 bytes"),
+        (lambda: blind("text"), "at most 65535 bytes"),  # type: ignore[arg-type]
         (lambda: OprfKey(0), "from 1 to below the order"),
         (lambda: OprfKey(ORDER), "from 1 to below the order"),
         (lambda: OprfKey.derived(b"short", b""), "32 bytes"),
     ):
         with pytest.raises(ParameterError, match=words):
             act()
-    assert str(key.scalar) not in repr(key)
-    assert str(blinding.scalar) not in repr(blinding)
+    assert len(blind(bytes((1 << 16) - 1)).element) == 33
+    assert repr(key) == "OprfKey()"
+    assert repr(blinding) == f"BlindedInput(element={blinding.element!r})"

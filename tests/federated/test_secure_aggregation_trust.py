@@ -55,6 +55,17 @@ def test_the_rows_stand_around_the_limits() -> None:
     )
     assert [row.colluders for row in sparse.rows] == [0, 1, 4, 5, 8, 10, 11, 31]
     assert "11 of a client's 20 neighbors" in sparse.statements[1]
+    noise = replace(NOISE, clients=49, minimum_survivors=39, colluders=0, scale=None)
+    sparse = secure_aggregation_report(noise.secure_aggregation(degree=40, threshold=27), noise, delta=1e-6)
+    assert [row.colluders for row in sparse.rows] == [0, 1, 4, 9, 13, 26, 27, 38]
+
+
+def test_an_infinite_epsilon_is_no_bound() -> None:
+    report = secure_aggregation_report(
+        NOISE.secure_aggregation(), NOISE, delta=1e-6, rounds=10**310, colluders=[0, 20]
+    )
+    assert [row.epsilon for row in report.rows] == [None, None]
+    assert report.statements[-1].endswith("own noise is in its message: no bound.")
 
 
 def test_the_chance_that_a_graph_fails_comes_out_of_delta() -> None:

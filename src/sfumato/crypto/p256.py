@@ -63,7 +63,15 @@ def add(left: Point, right: Point) -> Point:
 
 
 def multiply(scalar: int, point: Point) -> Point:
-    """Return a scalar, from 1 to below the order, times a point of the curve."""
+    """Return a scalar times a point of the curve.
+
+    Raises
+    ------
+    ValueError
+        If the scalar is not from 1 to below the order.
+    """
+    if not 0 < scalar < ORDER:
+        raise ValueError("a scalar is from 1 to below the order")
     if scalar == ORDER - 1:
         return point[0], -point[1] % _P
     public = ec.EllipticCurvePublicNumbers(*point, _CURVE).public_key()
@@ -119,7 +127,7 @@ def hash_to_curve(text: bytes, tag: bytes) -> Point:
 
 def _root(square: int) -> int:
     """Return the square root of a square modulo the prime, which is 3 modulo 4."""
-    return pow(square, (_P + 1) // 4, _P)
+    return pow(square, (_P + 1) >> 2, _P)
 
 
 def _mapped(u: int) -> Point:

@@ -233,6 +233,39 @@ def test_the_fewest_bits_are_planned() -> None:
 
 
 @cases("kind", KINDS)
+def test_the_fewest_bits_are_planned_for_any_error(kind: Any) -> None:
+    parameters: dict[str, Any] = {
+        "clients": 3,
+        "minimum_survivors": 3,
+        "dimension": 1,
+        "clip_norm": 1.0,
+        "noise_multiplier": 0.01,
+        "wraparound": 0.99,
+    }
+    for error, bits in ((1.3, 10), (10, 7), (1e9, 3)):
+        noise: DistributedSkellam = plan_bits(kind, grid_error=error, **parameters)
+        assert noise.bits == bits
+        assert noise.error_ratio <= error
+        assert plan_bits(kind, grid_error=noise.error_ratio, **parameters) == noise
+        if bits > 3:
+            assert kind(bits=bits - 1, **parameters).error_ratio > error
+    with pytest.raises(ParameterError, match="bits must leave a chance"):
+        kind(bits=2, **parameters)
+    finest = kind(bits=48, **parameters).error_ratio
+    assert plan_bits(kind, grid_error=finest, **parameters).error_ratio <= finest
+    with pytest.raises(ParameterError, match=r"^grid_error must be at least 1.* here"):
+        plan_bits(kind, grid_error=1 + 1e-15, **parameters)
+
+
+def test_integer_vectors_have_at_most_their_squared_norm_as_l1_norm() -> None:
+    few, many = DistributedSkellam(**SMALL), DistributedSkellam(**(SMALL | {"dimension": 64, "scale": 0.1}))
+    assert few.l2_squared > few.padded
+    assert few.privacy_loss.l1 == math.isqrt(2 * few.l2_squared)
+    assert many.l2_squared < many.padded
+    assert many.privacy_loss.l1 == many.l2_squared
+
+
+@cases("kind", KINDS)
 def test_sums_are_residues(kind: type) -> None:
     """Whichever representative a transport hands over, the decoded sum is that of the centred one."""
     noise = kind(**SMALL)
@@ -294,6 +327,19 @@ def test_parameters_are_written_and_read() -> None:
         DistributedSkellam.from_json(
             {"format": "sfumato.distributed_noise", "version": 1, "mechanism": "skellam"}
         )
+
+
+@cases("kind", KINDS)
+def test_a_scale_of_another_machine_is_taken_within_its_rounding(kind: Any) -> None:
+    coarse = kind(**(SMALL | {"scale": 200.0, "wraparound": 0.99}))
+    assert 1e-12 < coarse.wraparound_bound < 0.9
+    for excess, taken in ((5e-10, True), (2e-9, False)):
+        document = coarse.to_json() | {"wraparound": coarse.wraparound_bound / (1 + excess)}
+        if taken:
+            assert kind.from_json(document).steps == 200.0
+        else:
+            with pytest.raises(ParameterError, match="scale must leave a chance of at most"):
+                kind.from_json(document)
 
 
 REFUSED: list[tuple[dict[str, object], str]] = [

@@ -32,4 +32,21 @@ def test_bounds_that_say_nothing_are_refused() -> None:
         trie_heavy_hitters_bound(0.1, 10, 3)
     with pytest.raises(ParameterError, match="at least 4"):
         trie_heavy_hitters_bound(0.01, 3, 3)
+    with pytest.raises(ParameterError, match="levels must be an integer of at least 1"):
+        trie_heavy_hitters_bound(0.01, 4, 0)
+    with pytest.raises(ParameterError, match="threshold must be an integer of at least 1"):
+        sample_and_threshold_bound(1.0, 0.25, 0)
+    with pytest.raises(ParameterError, match="alpha must be strictly between 0 and 1"):
+        sample_and_threshold_bound(1.0, 1.0, 5)
     assert sample_and_threshold_bound(1.0, 0.9, 4).delta == 1.0
+
+
+def test_the_least_parameters_are_allowed() -> None:
+    # exp(1 / (1 + alpha)) alpha, the factor of each further report.
+    assert sample_and_threshold_bound(1.0, 0.25, 1).delta == pytest.approx(math.exp(0.8) / 4, rel=1e-14)
+    assert sample_and_threshold_bound(1.0, 0.25, 20).delta == pytest.approx(
+        (math.exp(0.8) / 4) ** 20, rel=1e-12
+    )
+    least = trie_heavy_hitters_bound(0.125, 4, 1)
+    assert least.epsilon == pytest.approx(math.log(2), rel=1e-14)
+    assert least.delta == pytest.approx(2 / 24, rel=1e-14)

@@ -46,12 +46,18 @@ def test_a_small_probability_is_rounded_to_what_is_drawn_and_priced() -> None:
     assert isinstance(loss, PoissonSubsampled)
     assert loss.sampling_probability * 2.0**-10 == mechanism.sampling_probability
     assert loss.loss == ThresholdedSampling(2.0**-10, 5)
+    least = SampleAndThreshold(sampling_probability=2.0**-10, threshold=5)
+    assert least.privacy_loss == ThresholdedSampling(2.0**-10, 5)
 
 
 def test_calibration_finds_the_lowest_threshold() -> None:
     found = SampleAndThreshold.calibrated(epsilon=0.7, delta=1e-7, sampling_probability=0.2)
     lower = SampleAndThreshold(sampling_probability=0.2, threshold=found.threshold - 1)
     assert found.privacy_loss.epsilon(1e-7) <= 0.7 < lower.privacy_loss.epsilon(1e-7)
+    for threshold in (1, 2, 3, 8, 11):
+        delta = SampleAndThreshold(sampling_probability=0.2, threshold=threshold).privacy_loss.delta(0.7)
+        exact = SampleAndThreshold.calibrated(epsilon=0.7, delta=delta, sampling_probability=0.2)
+        assert exact.threshold == threshold
     with pytest.raises(ParameterError, match="sample fewer clients"):
         SampleAndThreshold.calibrated(epsilon=0.05, delta=1e-7, sampling_probability=0.5)
 
@@ -72,6 +78,19 @@ def test_survivals_show_no_count() -> None:
     assert release.loss == MECHANISM.privacy_loss
     with pytest.raises(ParameterError, match="with counts"):
         quiet.estimates(release)
+
+
+def test_without_counts_the_order_does_not_tell_them() -> None:
+    quiet = SampleAndThreshold(sampling_probability=0.25, threshold=10, counts=False)
+    counts = {"x": 9000, "y": 90}
+    first = [next(iter(quiet.shown(counts, rng=seed).value)) for seed in range(40)]
+    assert 8 < first.count("y") < 32
+    assert {next(iter(MECHANISM.shown(counts, rng=seed).value)) for seed in range(40)} == {"x"}
+
+
+def test_the_least_probability_is_above_0() -> None:
+    assert SampleAndThreshold(sampling_probability=1e-40, threshold=1).sampling_probability == 2.0**-64
+    assert SampleAndThreshold(sampling_probability=1 - 2.0**-53, threshold=1).sampling_probability < 1
 
 
 def test_counts_of_clients_that_tossed_their_own_coins() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.crypto.oprf import OprfKey, blind, finalize
+from sfumato.crypto.secret_sharing import combine
 from sfumato.errors import ParameterError
 from sfumato.federated import Star
+from tests.cases import cases
 
 PLAN = Star(threshold=3, epoch=b"one", value_bytes=6, data_bytes=4)
 HEAD = 1 + 8 + 16
@@ -34,6 +37,43 @@ def test_exactly_the_values_of_k_reports_are_opened(values: list[bytes]) -> None
     for value, each in found.revealed.items():
         assert each.data == tuple(b"%d" % at for at, other in enumerate(values) if other == value)
     assert list(found.revealed) == sorted(found.revealed, key=lambda value: -held[value])
+
+
+STORED = (
+    "0141a1536e7e47997255720071fd92ff439a7ee33cd7da70eefffffff90563adbb880aae94142f846cc60d1bcc0ea106fa4c3139"
+    "3fff04668ff8bae0e366be53870aad1959866f875127666c8f827984b3308a"
+)
+
+
+def test_a_stored_report_is_read_and_written_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [report(b"ab", b"%d" % at) for at in range(2)]
+    found = PLAN.aggregate([bytes.fromhex(STORED), *others])
+    assert found.revealed[b"ab"].data == (b"xyz", b"0", b"1")
+    monkeypatch.setattr("secrets.randbelow", lambda bound: bound - 7)
+    assert report(b"ab", b"xyz").hex() == STORED
+
+
+@cases("threshold", [2, 3, 5])
+def test_fewer_shares_than_the_threshold_combine_to_something_else(
+    monkeypatch: pytest.MonkeyPatch, threshold: int
+) -> None:
+    # So each limb's polynomial has the whole degree: with one coefficient less, fewer reports would open it.
+    plan = Star(threshold=threshold, epoch=b"one", value_bytes=6)
+    draws = iter(range(10, 20))
+    monkeypatch.setattr("secrets.randbelow", lambda _: next(draws))
+    shares = np.stack(
+        [
+            np.frombuffer(report(b"a", plan=plan)[HEAD + 4 : HEAD + 28], ">u8").astype(np.uint64)
+            for _ in range(threshold + 1)
+        ]
+    )
+
+    def combined(first: int, last: int) -> bytes:
+        return combine([[*range(first + 11, last + 11)]], shares[None, first:last], width=16)[0]
+
+    seed = combined(0, threshold)
+    assert combined(1, threshold + 1) == seed != bytes(16)
+    assert all(combined(0, few) != seed for few in range(1, threshold))
 
 
 def test_two_shares_of_three_say_nothing_of_the_seed() -> None:
@@ -82,6 +122,27 @@ def test_a_forged_ciphertext_does_not_count_towards_the_threshold() -> None:
     assert found.hidden == (3,)
 
 
+def test_padding_is_zero_and_lengths_fit() -> None:
+    right = b"\0\2ab" + bytes(4) + b"\0\1x" + bytes(3)
+    assert PLAN._parsed(right) == (b"ab", b"x")
+    padding = [4, 5, 6, 7, 11, 12, 13]
+    for at in range(len(right)):
+        changed = bytearray(right)
+        changed[at] = 200
+        if at in padding or at in (0, 1, 8, 9):
+            with pytest.raises(ValueError, match="padding"):
+                PLAN._parsed(bytes(changed))
+        else:
+            assert PLAN._parsed(bytes(changed)) != (b"ab", b"x")
+    for place, longest in ((1, 6), (9, 4)):
+        changed = bytearray(right)
+        changed[place] = longest
+        PLAN._parsed(bytes(changed))
+        changed[place] = longest + 1
+        with pytest.raises(ValueError, match="padding"):
+            PLAN._parsed(bytes(changed))
+
+
 def test_another_value_under_a_tag_is_refused() -> None:
     liar = PLAN.report(b"b", randomness=PLAN.local_randomness(b"a"))
     found = PLAN.aggregate([liar, *(report(b"a") for _ in range(3))])
@@ -120,12 +181,24 @@ def test_reports_have_one_length_and_hide_their_value() -> None:
     }
 
 
+def test_the_largest_plans_and_parts_are_allowed() -> None:
+    plan = Star(threshold=65536, epoch=bytes(255), value_bytes=65535, data_bytes=65535)
+    assert plan.report_bytes == 1 + 8 + 16 + 4 + 24 + 16 + 4 + 2 * 65535
+    assert plan.oprf_input(b"a") == b"\xff" + bytes(255) + b"a"
+    plan = Star(threshold=2, epoch=b"", value_bytes=65535, data_bytes=65535)
+    found = plan.aggregate([report(bytes(65535), b"\1" * 65535, plan) for _ in range(2)])
+    assert found.revealed[bytes(65535)].data == (b"\1" * 65535,) * 2
+
+
 def test_bad_plans_and_parts_are_refused() -> None:
     for change, words in (
         ({"threshold": 1}, "at least 2"),
         ({"threshold": 65537}, "at most 65536"),
         ({"epoch": bytes(256)}, "at most 255 bytes"),
+        ({"epoch": "one"}, "at most 255 bytes"),
         ({"value_bytes": 0}, "at least 1"),
+        ({"value_bytes": 65536}, "below 65536"),
+        ({"data_bytes": -1}, "at least 0"),
         ({"data_bytes": 65536}, "below 65536"),
     ):
         with pytest.raises(ParameterError, match=words):
@@ -136,3 +209,5 @@ def test_bad_plans_and_parts_are_refused() -> None:
         report(b"a", b"extra")
     with pytest.raises(ParameterError, match="32 bytes"):
         PLAN.report(b"a", randomness=b"short")
+    with pytest.raises(ParameterError, match="32 bytes"):
+        PLAN.report(b"a", randomness="r" * 32)  # type: ignore[arg-type]

@@ -11,7 +11,9 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.federated import TrieHeavyHitters
+from sfumato.federated.threshold_reporting.sample_and_threshold import sampled
 from sfumato.federated.threshold_reporting.trie_heavy_hitters import END
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import ThresholdedSampling
 
 PLAN = TrieHeavyHitters(sampling_probability=0.5, threshold=2, levels=2)
@@ -67,6 +69,20 @@ def test_release_finds_the_words_that_many_hold() -> None:
     assert abs(found.value["star"] - 50) < 40
 
 
+def test_there_are_as_many_rounds_as_levels() -> None:
+    plan = TrieHeavyHitters(sampling_probability=0.25, threshold=1, levels=1)
+    for seed in range(5):
+        coins = sampled(400, 0.25, SimulatedSource(seed))
+        assert plan.release(["a"] * 400, rng=SimulatedSource(seed)).value == {"a": int(coins.sum())}
+
+
+def test_who_is_drawn_votes() -> None:
+    for probability in (0.05, 0.95):
+        plan = TrieHeavyHitters(sampling_probability=probability, threshold=2, levels=2)
+        votes = sum(plan.vote("a", [], 1, rng=seed) is not None for seed in range(200))
+        assert abs(votes - 200 * probability) < 30
+
+
 def test_rounds_over_messages_reach_the_same_words() -> None:
     plan = TrieHeavyHitters(sampling_probability=0.5, threshold=10, levels=3)
     words = ["sun"] * 80 + ["sea"] * 80 + ["x"] * 4
@@ -91,6 +107,7 @@ def test_a_vote_needs_its_parent_and_a_place() -> None:
 def test_bad_words_and_levels_are_refused() -> None:
     for act, words in (
         (lambda: PLAN.vote("ab", [], 3, rng=1), "at most the 2 levels"),
+        (lambda: PLAN.vote("ab", [], 0, rng=1), "level must be an integer of at least 1"),
         (lambda: [PLAN.vote("a\0", [], 1, rng=seed) for seed in range(40)], "without the character 0"),
         (lambda: PLAN.release("ab"), "list of words"),
         (lambda: PLAN.release([3]), "without the character 0"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError, SimulatedCharge
+from sfumato.federated import plan_neighbors
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
@@ -207,6 +208,19 @@ def test_sampling_amplifies_for_readers_only() -> None:
     assert "degree 44, threshold 23" in training.trust_report(1e-6).setting
 
 
+def test_where_sampling_hides_next_to_nothing_the_plain_loss_is_less() -> None:
+    sampler = PoissonSampler(population=1000, sampling_probability=0.995, steps=1)
+    aggregator = DistributedNoiseAggregator(minimum_survivors=970, max_clients=1000, masks=False)
+    training = _training(aggregator, sampler, noise_multiplier=2.0)
+    training.rounds = 1
+    ((leaf, _),) = training.privacy_loss.terms
+    assert isinstance(leaf, DiscreteGaussianSum)
+    plain = leaf.epsilon(1e-6)
+    hidden = PoissonSubsampled(replace(leaf, summands=1000), 0.995).epsilon(5e-7)
+    assert training.reader_epsilon(1e-6) == pytest.approx(plain, rel=1e-12)
+    assert hidden > plain * 1.002
+
+
 def test_the_server_tops_up_the_noise_for_readers() -> None:
     """The variance is that of as many shares as the round has room for, however few took part."""
     sampler = PoissonSampler(population=CLIENTS, sampling_probability=0.7, steps=1, seed=3)
@@ -232,6 +246,17 @@ def test_the_server_tops_up_the_noise_for_readers() -> None:
     assert rounds is not None
     expected = float(rounds.noise.share) ** 2 / rounds.noise.steps**2
     assert share == pytest.approx(expected, rel=0.15)  # fixed seed; six standard deviations
+
+
+def test_a_full_round_has_the_graph_that_is_planned_for_its_drop_outs_and_colluders() -> None:
+    aggregator = DistributedNoiseAggregator(minimum_survivors=180, colluders=20)
+    sampler = FullBatchSampler(population=200, steps=1).zeroing_out()
+    rounds = aggregator.rounds_of(sampler, Flat(clip_norm=1.0), 1.0, 4)
+    planned = plan_neighbors(200, dropout=0.1, corruption=0.1)
+    assert rounds._graph(200) == (planned.degree, planned.threshold)
+    assert planned.degree < 199
+    active = replace(aggregator, active=True).rounds_of(sampler, Flat(clip_norm=1.0), 1.0, 4)
+    assert active._graph(200) == (None, None)
 
 
 def test_balls_in_bins_costs_a_client_its_participations() -> None:

@@ -132,3 +132,5 @@ def test_bad_parameters_are_refused() -> None:
     for parameters, error, words in REFUSED:
         with pytest.raises(error, match=words):
             ThresholdedSampling(**parameters)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="positional"):
+        ThresholdedSampling(0.5, 5, Neighboring.ADD_REMOVE)  # type: ignore[call-arg]

@@ -289,8 +289,11 @@ def test_the_checksum_is_that_of_the_ids(pair: Pair) -> None:
     whole = BatchQuery(BatchMode.TIME_INTERVAL, interval=WHOLE)
     for store in (pair.leader.store, pair.helper._store):
         assert store.total(whole).checksum == checksum_of([one.metadata.report_id for one in reports])
+        ids = store.execute("SELECT id FROM bucket ORDER BY id").fetchall()
+        assert [bytes(one) for (one,) in ids] == [time.to_bytes(8, "big") for time in (HOUR - 1, HOUR)]
     empty = BatchQuery(BatchMode.TIME_INTERVAL, interval=Interval(0, 1))
-    assert pair.leader.store.total(empty).checksum == bytes(32)
+    found = pair.leader.store.total(empty)
+    assert (found.checksum, found.interval, found.reports) == (bytes(32), Interval(0, 1), 0)
 
 
 def test_the_helper_counts_a_report_once_over_jobs_and_none_after_collection(pair: Pair) -> None:
@@ -321,6 +324,15 @@ def test_the_helper_counts_a_report_once_over_jobs_and_none_after_collection(pai
     assert pair.ask("GET", path, b"", "")[0] == 200
     assert pair.ask("DELETE", path, b"", "") == (200, b"")
     assert pair.ask("GET", path, b"", "")[0] == 404
+
+
+def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+    folder, task = tmp_path / "new" / "folder", parties()[Role.LEADER].task
+    for _ in range(2):
+        store = AggregatorStore(folder, task, Role.LEADER)
+        assert store.execute("PRAGMA user_version").fetchone() == (1,)
+        store.close()
+    assert (folder.stat().st_mode & 0o777, (folder / "leader.db").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
 def test_a_store_is_of_one_task_role_and_process(tmp_path: Path) -> None:

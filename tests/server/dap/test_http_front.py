@@ -25,6 +25,7 @@ from sfumato.federated.dap.task import base64url
 from sfumato.federated.dap.version import Role
 from sfumato.server.dap.http_front import DapFront
 from sfumato.server.dap.leader_work import LeaderWork
+from tests.cases import cases
 from tests.server.dap.setting import HOUR, Pair, asked, by_leader, parties
 from tests.server.setting import memory_folder
 
@@ -104,6 +105,36 @@ def test_bodies_of_another_kind_or_size(pair: Pair) -> None:
         pair.fronts[Role.LEADER], "POST", path(pair, "reports", Role.LEADER), b"", media=UPLOAD + "; x=1"
     )
     assert (status, body) == (200, b"")
+
+
+@cases(
+    ("length", "size", "status"),
+    [
+        (b"100", 100, 400),
+        (b"101", 0, 413),
+        (None, 100, 400),
+        (None, 101, 413),
+        (b"9" * 5000, 0, 413),
+        (b"\xb2", 100, 400),  # a digit to some, and no number: what comes is bounded all the same
+        (b"\xb2", 101, 413),
+        (b"-5", 101, 413),
+    ],
+)
+def test_the_largest_body_is_taken(pair: Pair, length: bytes | None, size: int, status: int) -> None:
+    front, sent = DapFront(pair.leader, 100, "", lambda: None, print), []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"\xff" * size}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"Content-Type", UPLOAD.encode())]
+    headers += [] if length is None else [(b"Content-Length", length)]
+    scope = {"type": "http", "method": "POST", "path": path(pair, "reports", Role.LEADER)}
+    asyncio.run(front({**scope, "headers": headers}, receive, send))
+    assert sent[0]["status"] == status
+    assert ((b"connection", b"close") in sent[0]["headers"]) == (status == 413)
 
 
 def test_a_body_without_a_length_is_bounded_too(pair: Pair) -> None:

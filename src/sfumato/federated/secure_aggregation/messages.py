@@ -18,11 +18,13 @@ from sfumato import _check
 from sfumato._wire import BYTES, INTEGER, TEXT, Format, Record, canonical, parse
 from sfumato.crypto.secret_sharing import limbs
 
-__all__ = ["ENVELOPE", "KEY", "SERVER", "SHARE", "SIGNATURE", "Message", "bitmap", "members"]
+__all__ = ["ENVELOPE", "KEY", "LIMBS", "SERVER", "SHARE", "SIGNATURE", "Message", "bitmap", "members"]
 
 KEY: Final = 32
 SIGNATURE: Final = 64
-SHARE: Final = 8 * limbs(KEY)
+LIMBS: Final = limbs(KEY)
+"""Words of a share."""
+SHARE: Final = 8 * LIMBS
 """Bytes of a share of a key or a seed."""
 ENVELOPE: Final = 2 * SHARE + 16
 """Bytes of two shares, sealed."""

@@ -32,6 +32,7 @@ from sfumato.federated.secure_aggregation.masking import SMALL_ORDER, unmask_pai
 from sfumato.federated.secure_aggregation.messages import (
     ENVELOPE,
     KEY,
+    LIMBS,
     SERVER,
     SHARE,
     SIGNATURE,
@@ -138,7 +139,7 @@ class SecureAggregationServer:
         self._advertised, self._sharers, self._survivors = (np.zeros(plan.clients, bool) for _ in range(3))
         edges = plan.clients * plan.neighbors
         self._sealed = np.zeros((edges, ENVELOPE), np.uint8)
-        self._shares = np.zeros((edges, SHARE // 8), np.uint64)
+        self._shares = np.zeros((edges, LIMBS), np.uint64)
         self._answered, self._paired = np.zeros(edges, bool), np.zeros(edges, bool)
         self._stream = MaskStream(plan.length, bits=plan.bits)
         self._total = np.zeros(plan.length, word_type(plan.bits))
@@ -347,7 +348,7 @@ class SecureAggregationServer:
         if len(body) not in (size, size + SEED * int(lost.sum())):
             rule = "have one share of each neighbor that sealed one, and a seed of each that dropped out"
             _check.refuse_state("the message of unmask", rule, "it has not", "drop the message")
-        shares = np.frombuffer(body[:size], "<u8").reshape(-1, SHARE // 8)
+        shares = np.frombuffer(body[:size], "<u8").reshape(-1, LIMBS)
         if (shares >= PRIME).any():
             rule = "have elements of the field as shares"
             _check.refuse_state("the message of unmask", rule, "one is none", "drop the message")

@@ -15,6 +15,7 @@ against it epsilon is infinite.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
@@ -142,17 +143,14 @@ class SampleAndThreshold(Mechanism):
         def met(threshold: int) -> bool:
             return at(threshold).privacy_loss.delta(request.epsilon) <= request.delta
 
-        low, high = 0, 1
+        high = 1
         while not met(high):
             if high == 1024:
                 rule = "leave a threshold of at most 1024 for this epsilon and delta"
                 remedy = "sample fewer clients"
                 _check.refuse("sampling_probability", rule, sampling_probability, remedy)
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if met(middle) else (middle, high)
-        return at(high)
+            high *= 2
+        return at(bisect_left(range(high), True, lo=1, key=met))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -270,7 +270,7 @@ class Star:
         if large:
             points, shares = (np.stack(parts) for parts in zip(*first, strict=True))
             for tag, seed in zip(large, combine(points, shares, width=_SEED), strict=True):
-                fits = hmac.compare_digest(self._derived(b"tag", seed, _TAG), tag)
+                fits = self._derived(b"tag", seed, _TAG) == tag
                 seeds[tag] = seed if fits else self._searched(tag, *known[tag])
         return [(tag, seeds[tag], members) for tag, members in groups.items()]
 
@@ -280,7 +280,7 @@ class Star:
         for _ in range(_ATTEMPTS):
             chosen = chooser.sample(range(len(points)), self.threshold)
             (seed,) = combine(points[chosen][None], shares[chosen][None], width=_SEED)
-            if hmac.compare_digest(self._derived(b"tag", seed, _TAG), tag):
+            if self._derived(b"tag", seed, _TAG) == tag:
                 return seed
         return None
 
@@ -380,6 +380,6 @@ class Star:
 def _parts(members: Sequence[bytes]) -> tuple[_Words, _Words]:
     """Return the points and the shares of reports."""
     heads = np.frombuffer(b"".join(member[9 + _TAG : _HEAD] for member in members), np.uint8)
-    rows = heads.reshape(len(members), -1)
+    rows = heads.reshape(len(members), 4 + 8 * _LIMBS)
     points = np.ascontiguousarray(rows[:, :4]).view(">u4")[:, 0].astype(np.uint64) + np.uint64(1)
     return points, np.ascontiguousarray(rows[:, 4:]).view(">u8").astype(np.uint64)

@@ -18,13 +18,15 @@ __all__ = ["check_no_noise", "check_noise", "check_parts", "drawing"]
 def drawing(sampler: Sampler, clients: int) -> Sampler:
     """Return the sampler of these clients, under the relation that holds for them."""
     _check_sampler(sampler)
-    hiding = isinstance(sampler, IndependentSampler) and sampler.neighboring is Neighboring.ADD_REMOVE
-    if isinstance(sampler, IndependentSampler) and hiding and sampler.public_batch_size is not None:
-        return sampler.over(clients)
+    hiding = sampler if isinstance(sampler, IndependentSampler) else None
+    if hiding is not None and hiding.neighboring is not Neighboring.ADD_REMOVE:
+        hiding = None
+    if hiding is not None and hiding.public_batch_size is not None:
+        return hiding.over(clients)
     if sampler.population != clients:
         remedy = "sample clients, each of whom is one unit"
         _check.refuse("sampler", f"have a population of {clients} clients", sampler.population, remedy)
-    return sampler.zeroing_out() if isinstance(sampler, IndependentSampler) and hiding else sampler
+    return sampler if hiding is None else hiding.zeroing_out()
 
 
 def _check_sampler(sampler: Sampler) -> None:

@@ -47,13 +47,13 @@ def abort_chance(others: int, probability: float, *, fewest: int, most: int) -> 
     True
     """
     mean = others * probability
-    low = _tail(others, probability, fewest) if fewest < mean else 1.0
-    high = _tail(others, probability, most) if most > mean else 1.0
+    low = _tail(others, probability, min(fewest, mean))
+    high = _tail(others, probability, max(most, mean))
     return min(1.0, add_up(low, high))
 
 
-def _tail(count: int, probability: float, at: int) -> float:
-    """Bound the chance of a binomial variable to be as far from its mean as ``at``, or farther."""
+def _tail(count: int, probability: float, at: float) -> float:
+    """Bound the chance of a binomial variable to be as far from its mean as ``at``, or farther; 1 there."""
     if not 0 <= at <= count:
         return 0.0
     rest = count - at

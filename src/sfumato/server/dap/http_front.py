@@ -119,7 +119,7 @@ class DapFront:
 
     async def _read(self, scope: Message, receive: Receive) -> bytes:
         length = _header(scope, b"content-length")
-        if length.isdigit() and int(length[:20]) > self._body:
+        if length.isdecimal() and int(length[:20]) > self._body:
             raise Problem(413, f"a request has at most {self._body} bytes")
         body, more = bytearray(), True
         while more:
