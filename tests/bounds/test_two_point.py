@@ -65,6 +65,8 @@ def test_packing_takes_answers_that_are_apart_only() -> None:
     for norm, found in ((1, True), (2, False), (np.inf, False)):
         bound = bounds.packing_bound(plane, apart[:2, :2], epsilon=1.0, error=0.6, norm=norm)
         assert (bound.failure > 0) is found
+    # Rounded lengths within 2^-40 of the limit prove nothing.
+    assert bounds.packing_bound(plane, apart[:2, :2], epsilon=1.0, error=0.5, norm=2).failure == 0
 
 
 def test_packing_starts_from_several_datasets() -> None:
@@ -108,6 +110,7 @@ def test_best_number_of_units() -> None:
     assert best.absolute_error == max(one.absolute_error for one in tried)
     assert best.units == 16
     assert bounds.best_two_point_bound(PureDP(0.1), separation=1.0, most=1).units == 1
+    assert bounds.best_two_point_bound(PureDP(0.1), separation=1.0, most=4096).units == 16
     assert "16 apart" in str(best)
     assert bounds.two_point_bound(Gaussian(1.0), separation=1.0).overlap == pytest.approx(
         math.erfc(1 / math.sqrt(8)), rel=1e-6

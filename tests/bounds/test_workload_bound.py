@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato import bounds
+from sfumato.bounds.nuclear_norm import _norm_above_one
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BinaryTree, SquareRoot, svd_bound
 from sfumato.numerics import DiscreteGaussianDistribution
@@ -125,6 +126,13 @@ def test_figures_of_adult() -> None:
         assert bounds.marginals_error_bound(adult, orders=orders, mu=1.0).error == pytest.approx(
             error, abs=5e-5
         )
+
+
+def test_vectors_that_are_not_orthonormal_are_paid_for() -> None:
+    vectors = np.eye(3) * 1.5
+    assert _norm_above_one(vectors) >= 1.5**2 - 1
+    # Four floats of a half are a unit vector: nothing is off but for the allowance, 12 units.
+    assert _norm_above_one(np.full((4, 1), 0.5)) >= 12 * 2.0**-52
 
 
 def test_what_is_no_workload_is_refused() -> None:
