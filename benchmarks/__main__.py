@@ -13,6 +13,7 @@ BENCHMARKS = {
     "attacks": "benchmarks.attacks",
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",
+    "bounds": "benchmarks.bounds",
     "federated": "benchmarks.federated",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
