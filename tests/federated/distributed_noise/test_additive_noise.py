@@ -153,7 +153,7 @@ def test_a_message_is_the_rounded_vector_and_the_noise_that_is_priced(kind: type
 
 @cases("kind", KINDS)
 def test_a_round_with_dropouts_is_unbiased_and_has_the_stated_variance(kind: type) -> None:
-    """Over the 4,096 entries of one sum: false alarms below 1e-9 by seven standard errors."""
+    """Over the 4,000 entries of one sum, by seven standard errors of fixed draws."""
     noise = kind(
         clients=8, minimum_survivors=6, dimension=4000, clip_norm=1.0, noise_multiplier=0.05, bits=14
     )
@@ -171,12 +171,15 @@ def test_a_round_with_dropouts_is_unbiased_and_has_the_stated_variance(kind: typ
     assert len(found.survivors) == 6
     vectors[2] /= np.linalg.norm(vectors[2])
     error = noise.decode(found.total, b"round 7") - vectors[list(found.survivors)].sum(axis=0)
-    variance = noise.variance(6)
-    assert abs(error.mean()) < 7 * math.sqrt(variance / 4000)
-    assert abs(error @ vectors[2]) < 7 * math.sqrt(variance)  # along a vector that was sent
-    ratio = float((error**2).mean()) / variance
-    assert abs(ratio - 1) < 7 * math.sqrt(2 / 4000)
-    assert not abs(ratio - noise.variance(8) / variance) < 7 * math.sqrt(2 / 4000)  # not that of all eight
+
+    def follows(variance: float) -> None:
+        assert abs(error.mean()) < 7 * math.sqrt(variance / 4000)
+        assert abs(error @ vectors[2]) < 7 * math.sqrt(variance)  # along a vector that was sent
+        assert abs(float((error**2).mean()) / variance - 1) < 7 * math.sqrt(2 / 4000)
+
+    accepts_only(
+        follows, noise.variance(6), of_all_eight=noise.variance(8), of_five=noise.variance(6) * 5 / 6
+    )
 
 
 def test_a_round_below_the_minimum_is_aborted_before_anything_is_unmasked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from sfumato.federated import SampleAndThreshold, TrieHeavyHitters
 from sfumato.federated.threshold_reporting.sample_and_threshold import sampled
 from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import PoissonSubsampled, ThresholdedSampling
+from tests.chance import accepts_only, frequencies
 
 MECHANISM = SampleAndThreshold(sampling_probability=0.25, threshold=10)
 
@@ -22,12 +24,13 @@ def test_the_counts_are_binomial_above_the_threshold() -> None:
     n, runs = 44, 2500
     shown = [MECHANISM.release({"x": n}, rng=seed).value.get("x", 0) for seed in range(runs)]
     assert all(count == 0 or count >= 10 for count in shown)
-    for count in (0, 10, 11, 14):
-        mass = math.comb(n, count) * 0.25**count * 0.75 ** (n - count)
-        if count == 0:
-            mass = sum(math.comb(n, c) * 0.25**c * 0.75 ** (n - c) for c in range(10))
-        # Seven standard deviations: a false alarm below 1e-11 for each of four; the seeds are fixed.
-        assert abs(shown.count(count) - runs * mass) < 7 * math.sqrt(runs * mass)
+
+    def law(q: float) -> dict[int, float]:
+        masses = {c: math.comb(n, c) * q**c * (1 - q) ** (n - c) for c in range(n + 1)}
+        hidden = sum(masses.pop(c) for c in range(10))
+        return {0: hidden} | masses
+
+    accepts_only(frequencies(Counter(shown)), law(0.25), sampled_more=law(0.28), sampled_less=law(0.22))
 
 
 def test_a_coin_is_exact() -> None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.pufferfish import MarkovChain, MarkovQuilt
+from tests.chance import accepts_only
 
 CHAIN = MarkovChain(transition=[[0.5, 0.5], [0.5, 0.5]])
 WHOLE = MarkovQuilt(chain=CHAIN, length=10, lipschitz=1, epsilon=1.0)
@@ -12,13 +14,16 @@ REAL = MarkovQuilt(chain=CHAIN, length=10, lipschitz=1.0, epsilon=1.0)
 
 
 def test_noise_has_the_scale_that_is_stated() -> None:
-    # The mean of |noise| of 200,000 draws: 8 standard errors, false alarm below 1e-14; scale 2 is outside.
     for mechanism in (WHOLE, REAL):
         zeros = np.zeros(200_000, dtype=int if mechanism is WHOLE else float)
         noise = np.abs(mechanism.release(zeros, rng=5).value)
-        scale = mechanism.scale
-        mean = 2 * np.exp(-1 / scale) / (1 - np.exp(-2 / scale)) if mechanism is WHOLE else scale
-        assert abs(noise.mean() - mean) < 8 * scale / np.sqrt(len(zeros))
+
+        def has(scale: float, noise: NDArray[np.float64] = noise, whole: bool = mechanism is WHOLE) -> None:
+            mean = 2 * np.exp(-1 / scale) / (1 - np.exp(-2 / scale)) if whole else scale
+            assert abs(noise.mean() - mean) < 7 * scale / np.sqrt(len(noise))
+
+        scale = float(mechanism.scale)
+        accepts_only(has, scale, doubled=2 * scale, five_percent_less=0.95 * scale)
 
 
 def test_intervals_cover_the_exact_answer() -> None:
