@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.prio3 import Prio3
-from sfumato.federated.vdaf.report_batch import VerifyState
+from sfumato.federated.vdaf.report_batch import VerifyState, checked_flags, unseen
 from sfumato.federated.vdaf.seed_expansion import Rows
 from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng
@@ -160,10 +160,7 @@ class Prio3Aggregator(OneProcess):
         state, shares = self._prio3.verify_init(
             self._key, self._aggregator, nonces, public_shares, input_shares
         )
-        fresh = np.ones(len(nonces), np.bool_)
-        for i, nonce in enumerate(map(bytes, nonces)):
-            fresh[i] = nonce not in self._nonces
-            self._nonces.add(nonce)
+        fresh = unseen(nonces, self._nonces)
         shares[~fresh] = 0
         self._state = VerifyState(state.output_shares, state.joint_seeds, state.sound & fresh)
         return shares
@@ -185,7 +182,7 @@ class Prio3Aggregator(OneProcess):
         if self._state is None or self._accepted is not None:
             _check.refuse_state("decide", "follow begin", "no batch waits for it", "begin a batch first")
         _, accepted = self._prio3.verify_next(self._state, messages)
-        self._accepted = _flags("passed", passed, len(accepted)) & accepted
+        self._accepted = checked_flags("passed", passed, len(accepted)) & accepted
         return self._accepted.copy()
 
     def count(self, agreed: NDArray[np.bool_]) -> None:
@@ -204,7 +201,7 @@ class Prio3Aggregator(OneProcess):
         self._check_process()
         if self._state is None or self._accepted is None:
             _check.refuse_state("count", "follow decide", "no batch is decided", "decide the batch first")
-        chosen = _flags("agreed", agreed, len(self._accepted))
+        chosen = checked_flags("agreed", agreed, len(self._accepted))
         if (chosen & ~self._accepted).any():
             _check.refuse_type("agreed", "hold only reports accepted here", agreed, "combine all decisions")
         added = self._prio3.aggregate(self._state.output_shares, chosen)
@@ -229,9 +226,3 @@ class Prio3Aggregator(OneProcess):
         self._check_process()
         share, self._total = self._total, bytes(self._prio3.aggregate_share_size)
         return share if self._noise is None else self._noise.added(self._prio3, share, rng)
-
-
-def _flags(name: str, value: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
-    if value.dtype != np.bool_ or value.shape != (rows,):
-        _check.refuse_type(name, "be one boolean for each report", value, "pass a numpy array of booleans")
-    return value

@@ -14,7 +14,15 @@ from sfumato.crypto.fields.field import Elements
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.seed_expansion import Rows
 
-__all__ = ["ShardedReports", "VerifyState", "check_verify_key", "checked_rows", "fresh_rows"]
+__all__ = [
+    "ShardedReports",
+    "VerifyState",
+    "check_verify_key",
+    "checked_flags",
+    "checked_rows",
+    "fresh_rows",
+    "unseen",
+]
 
 
 @final
@@ -149,3 +157,47 @@ def checked_rows(name: str, value: Any, rows: int, size: int) -> Rows:
             "stack the messages as rows",
         )
     return value
+
+
+def checked_flags(name: str, value: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
+    """Return flags, or refuse what is not one boolean for each report.
+
+    Parameters
+    ----------
+    name : str
+    value : numpy.ndarray of bool
+    rows : int
+        How many reports there are.
+
+    Returns
+    -------
+    numpy.ndarray of bool
+
+    Raises
+    ------
+    ParameterError
+    """
+    if value.dtype != np.bool_ or value.shape != (rows,):
+        _check.refuse_type(name, "be one boolean for each report", value, "pass a numpy array of booleans")
+    return value
+
+
+def unseen(nonces: Rows, seen: set[bytes]) -> NDArray[np.bool_]:
+    """Return which nonces come for the first time, and remember them all.
+
+    Parameters
+    ----------
+    nonces : numpy.ndarray
+        A row for each report.
+    seen : set of bytes
+        Those of earlier reports; these are added.
+
+    Returns
+    -------
+    numpy.ndarray of bool
+    """
+    fresh = np.ones(len(nonces), np.bool_)
+    for i, nonce in enumerate(map(bytes, nonces)):
+        fresh[i] = nonce not in seen
+        seen.add(nonce)
+    return fresh

@@ -14,7 +14,7 @@ from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
 from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
-from sfumato.federated.vdaf.report_batch import check_verify_key, checked_rows
+from sfumato.federated.vdaf.report_batch import check_verify_key, checked_flags, checked_rows, unseen
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.randomness.one_process import OneProcess
@@ -157,9 +157,7 @@ class Poplar1Aggregator(OneProcess):
         names, messages = ("nonces", "public_shares", "input_shares"), (nonces, public_shares, input_shares)
         for name, message, size in zip(names, messages, self._sizes, strict=True):
             checked_rows(name, message, len(nonces), size)
-        for nonce in map(bytes, nonces):
-            self._fresh.append(nonce not in self._nonces)
-            self._nonces.add(nonce)
+        self._fresh += unseen(nonces, self._nonces).tolist()
         self._received.append(messages)
 
     def begin(self, parameter: AggregationParameter) -> Rows:
@@ -215,7 +213,7 @@ class Poplar1Aggregator(OneProcess):
         if self._state is None or self._sound is not None:
             _check.refuse_state("answer", "follow begin", "no level waits for it", "begin a level first")
         shares, sound = self._poplar1.verify_next(self._state, messages)
-        self._sound = _flags("passed", passed, len(sound)) & sound & self._alive
+        self._sound = checked_flags("passed", passed, len(sound)) & sound & self._alive
         shares[~self._sound] = 0
         return shares
 
@@ -235,7 +233,7 @@ class Poplar1Aggregator(OneProcess):
         self._check_process()
         if self._sound is None or self._accepted is not None:
             _check.refuse_state("decide", "follow answer", "no level waits for it", "answer first")
-        self._accepted = _flags("passed", passed, len(self._sound)) & self._sound
+        self._accepted = checked_flags("passed", passed, len(self._sound)) & self._sound
         return self._accepted.copy()
 
     def count(self, agreed: NDArray[np.bool_]) -> None:
@@ -254,7 +252,7 @@ class Poplar1Aggregator(OneProcess):
         self._check_process()
         if self._state is None or self._accepted is None:
             _check.refuse_state("count", "follow decide", "no level is decided", "decide the level first")
-        chosen = _flags("agreed", agreed, len(self._accepted))
+        chosen = checked_flags("agreed", agreed, len(self._accepted))
         if (chosen & ~self._accepted).any():
             _check.refuse_type("agreed", "hold only reports accepted here", agreed, "combine both decisions")
         self._alive = chosen.copy()
@@ -305,9 +303,3 @@ class Poplar1Aggregator(OneProcess):
         self._received = []
         self._alive = np.array(self._fresh, np.bool_)
         return self._poplar1.reports(self._aggregator, *parts)
-
-
-def _flags(name: str, value: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
-    if value.dtype != np.bool_ or value.shape != (rows,):
-        _check.refuse_type(name, "be one boolean for each report", value, "pass a numpy array of booleans")
-    return value
