@@ -31,6 +31,9 @@ class _Several(Relation):
     composes = True
     records: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", _check.integer("records", self.records, minimum=1))
+
     def group_loss(self, loss: Any) -> PureDP:
         """Return what a mechanism costs under this relation, from its loss for one replaced record.
 
@@ -78,9 +81,6 @@ class GroupNeighboring(_Several):
 
     records: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", _check.integer("records", self.records, minimum=1))
-
     def __str__(self) -> str:
         return f"replace any {self.records} records"
 
@@ -102,9 +102,6 @@ class HouseholdNeighboring(_Several):
     """
 
     records: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", _check.integer("records", self.records, minimum=1))
 
     def __str__(self) -> str:
         return f"replace all of at most {self.records} records of one household"
@@ -130,9 +127,6 @@ class NetworkNeighboring(_Several):
     """
 
     records: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", _check.integer("records", self.records, minimum=1))
 
     def __str__(self) -> str:
         return f"replace at most {self.records} records that a network links"
