@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, final
 
@@ -75,6 +75,8 @@ class Thresholdout:
     noise: float
     overfits: int = 20
     queries: int = 1000
+    comparisons: SparseVector = field(init=False, repr=False, compare=False)
+    answers: Laplace = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.integer("rows", self.rows, minimum=1)
@@ -82,7 +84,17 @@ class Thresholdout:
         _check.positive("noise", self.noise)
         _check.integer("overfits", self.overfits, minimum=1)
         _check.integer("queries", self.queries, minimum=1)
-        _ = self.privacy_loss
+        moved, scale, relation = Fraction(1, self.rows), Fraction(self.noise), Neighboring.REPLACE_ONE
+        comparisons = SparseVector(
+            sensitivity=moved,
+            threshold_scale=2 * scale,
+            query_scale=4 * scale,
+            positives=self.overfits,
+            threshold=Fraction(self.threshold),
+            neighboring=relation,
+        )
+        object.__setattr__(self, "comparisons", comparisons)
+        object.__setattr__(self, "answers", Laplace(sensitivity=moved, scale=scale, neighboring=relation))
 
     @classmethod
     def calibrated(
@@ -113,28 +125,6 @@ class Thresholdout:
         errors = [option.population_bound(beta=beta).error for option in options]
         return next(
             option for option, error in zip(options, errors, strict=True) if error <= _HARM * min(errors)
-        )
-
-    @property
-    def comparisons(self) -> SparseVector:
-        """The mechanism that compares the means."""
-        scale = Fraction(self.noise)
-        return SparseVector(
-            sensitivity=Fraction(1, self.rows),
-            threshold_scale=2 * scale,
-            query_scale=4 * scale,
-            positives=self.overfits,
-            threshold=Fraction(self.threshold),
-            neighboring=Neighboring.REPLACE_ONE,
-        )
-
-    @property
-    def answers(self) -> Laplace:
-        """The mechanism of one answer by the holdout."""
-        return Laplace(
-            sensitivity=Fraction(1, self.rows),
-            scale=Fraction(self.noise),
-            neighboring=Neighboring.REPLACE_ONE,
         )
 
     @property
@@ -185,8 +175,7 @@ class Thresholdout:
             found.append(max_information_bound(epsilon, rows=self.rows, queries=self.queries, **facts))
         near = self._sample_error(failure * failure / 100)
         found.append(transfer_bound(loss, sample_error=near, sample_beta=failure**2 / 100, beta=failure))
-        best = min(found, key=lambda bound: bound.error)
-        return GeneralizationBound(error=best.error, beta=failure, theorem=best.theorem, parts=best.parts)
+        return replace(min(found, key=lambda bound: bound.error), beta=failure)
 
     def _sample_error(self, missed: float) -> float:
         """Return what no answer is farther from the holdout's own mean, but for that probability.
