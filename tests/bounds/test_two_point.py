@@ -65,6 +65,9 @@ def test_packing_takes_answers_that_are_apart_only() -> None:
     for norm, found in ((1, True), (2, False), (np.inf, False)):
         bound = bounds.packing_bound(plane, apart[:2, :2], epsilon=1.0, error=0.6, norm=norm)
         assert (bound.failure > 0) is found
+    for error, found in ((0.6, False), (0.2, True)):  # a length of 1/2
+        bound = bounds.packing_bound(np.array(plane) / 2, apart[:2, :2], epsilon=1.0, error=error, norm=2)
+        assert (bound.failure > 0) is found
     # Rounded lengths within 2^-40 of the limit prove nothing.
     assert bounds.packing_bound(plane, apart[:2, :2], epsilon=1.0, error=0.5, norm=2).failure == 0
 

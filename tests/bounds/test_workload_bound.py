@@ -148,3 +148,10 @@ def test_what_is_no_workload_is_refused() -> None:
             bounds.marginals_error_bound(sizes, orders=orders, mu=1.0)
     with pytest.raises(ParameterError, match="orders must make at most 65536 tables"):
         bounds.marginals_error_bound([2] * 30, orders=[10], mu=1.0)
+
+
+def test_as_many_tables_as_are_asked_for_are_counted() -> None:
+    sizes = [2] * 365  # 366 tables of at most one column, and more than 65,536 of at most two
+    assert bounds.marginals_error_bound(sizes, orders=[1], mu=1.0).error > 1
+    with pytest.raises(ParameterError, match="at most 65536 tables"):
+        bounds.marginals_error_bound(sizes, orders=[2], mu=1.0)

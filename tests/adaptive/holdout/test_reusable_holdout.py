@@ -44,6 +44,17 @@ def test_the_training_set_answers_until_it_is_too_far_off() -> None:
     assert repr(reusable) == "ReusableHoldout(47 queries and 1 overfits left)"
 
 
+def test_an_answer_is_a_share_whatever_the_noise() -> None:
+    found = []
+    for seed in range(40):
+        plan = Thresholdout(rows=1000, threshold=0.1, noise=4.0, overfits=1, queries=50)
+        reusable = ReusableHoldout(np.ones(1000), np.zeros(1000), plan, rng=seed)
+        while reusable.overfits_left:
+            last = reusable.ask(lambda rows: rows)
+        found.append(last.value)
+    assert (min(found), max(found)) == (0.0, 1.0)
+
+
 def test_it_ends_with_its_budget() -> None:
     reusable = made(np.ones(1000), np.zeros(1000))
     for _ in range(3):
@@ -199,6 +210,10 @@ def test_the_bound_is_of_the_best_theorem_and_noise_is_chosen_for_it() -> None:
     logs = 2 * math.log(4 / missed) + 4 * math.log(4 * 9 / missed)
     steps = 2 * float(near.comparisons.grid.step) + 2.0**-20
     assert near._sample_error(missed) == pytest.approx(0.25 + noise * logs + steps, rel=1e-10)
+    # Where threshold and noise are small, what an answer is rounded to is the most.
+    fine = Thresholdout(rows=1000, threshold=1e-4, noise=2.0**-22, overfits=7, queries=9)
+    logs, step = math.log(4 * 7 / missed), float(fine.answers.grid.step)
+    assert fine._sample_error(missed) == pytest.approx(2.0**-22 * logs + 1 / 256 + step + 2.0**-20, rel=1e-10)
     private = Thresholdout(rows=10**9, overfits=40, queries=100_000, noise=2.0**-12)
     assert private.population_bound().theorem != best.theorem
 

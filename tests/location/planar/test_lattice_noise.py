@@ -9,7 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.location.planar import lattice_noise
-from sfumato.location.planar.lattice_noise import RATE, SLOPE, draw, largest_slope, probabilities
+from sfumato.location.planar.lattice_noise import (
+    RATE,
+    SLOPE,
+    draw,
+    largest_slope,
+    probabilities,
+    round_to_lattice,
+)
 from sfumato.numerics import random_source
 
 
@@ -126,3 +133,11 @@ def test_far_draws_come_from_the_further_tables() -> None:
     # One in 47,000 comes from the discrete Laplace variables, and may be anywhere.
     assert (radius > 160).mean() > 0.98
     assert (radius < 320).mean() > 0.99
+
+
+def test_a_position_moves_for_exactly_so_many_uniform_integers() -> None:
+    half, top = 1 << 30, (1 << 63) - 1
+    for offset in (0, 5, -7, half - 1, 1 - half):
+        down, up = (half - offset) ** 2, (half + offset) ** 2
+        uniform = np.array([0, down - 1, down, top - up, top - up + 1, top], np.int64)
+        assert round_to_lattice(np.full(6, offset), uniform).tolist() == [-1, -1, 0, 0, 1, 1]

@@ -25,6 +25,11 @@ def test_the_scales_of_the_paper() -> None:
     assert next(run for run in second.active_quilts if run.first <= 6 <= run.last)[2:] == (0, 4)
     reachable = MarkovQuilt(chain=FIRST, length=100, epsilon=1.0, reachable_only=True)
     assert reachable.scale == pytest.approx(12.934051, abs=1e-6)
+    independent = MarkovChain(transition=[[0.5, 0.5], [0.5, 0.5]], start=[0.5, 0.5])
+    both = MarkovQuilt(
+        chain=[FIRST, independent], length=100, lipschitz=1.0, epsilon=1.0, reachable_only=True
+    )
+    assert both.scale == reachable.scale  # the other chain needs less with any quilt
     assert first.group_scale == 100
 
 

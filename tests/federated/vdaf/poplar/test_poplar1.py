@@ -215,6 +215,13 @@ def test_messages_of_either_round_that_are_no_elements() -> None:
     assert not poplar.verifier_shares_to_message(parameter, [answer, answer])[1].any()
 
 
+def test_counts_above_half_of_the_modulus_are_negative() -> None:
+    poplar, asked = Poplar1(bits=4), AggregationParameter.of("01")
+    half, zero = FIELD64.modulus // 2, bytes(8)
+    for number, expected in ((half, half), (half + 1, -half)):
+        assert poplar.unshard(asked, [number.to_bytes(8, "little"), zero], signed=True) == [expected]
+
+
 def test_negative_counts_and_no_report_at_all() -> None:
     poplar = Poplar1(3)
     for parameter in (asked("01", "11"), asked("011", "110")):
