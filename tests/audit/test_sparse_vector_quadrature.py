@@ -88,6 +88,13 @@ def test_probabilities_are_those_of_another_quadrature(
     assert math.isclose(sum(distribution.values()), 1, rel_tol=1e-11)
 
 
+def test_queries_next_to_each_other_on_the_floats() -> None:
+    """The piece between them has no middle of its own."""
+    found = sparse_vector_distribution([0.0, 5e-324], threshold_scale=1.0, query_scale=0.5)
+    same = sparse_vector_distribution([0.0, 0.0], threshold_scale=1.0, query_scale=0.5)
+    assert found == pytest.approx(same, rel=1e-12)
+
+
 def test_the_distribution_of_a_run_that_ends() -> None:
     distribution = sparse_vector_distribution([0.0] * 5, threshold_scale=2.0, query_scale=4.0, positives=2)
     assert math.isclose(sum(distribution.values()), 1, rel_tol=1e-11)

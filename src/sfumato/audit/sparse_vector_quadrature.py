@@ -173,4 +173,5 @@ def _pieces(
         np.linspace(low, high, math.ceil((high - low) / longest) + 1)[:-1] for low, high in pairwise(ends)
     ]
     points = np.concatenate([*edges, ends[-1:]])
-    return (points[1:] + points[:-1]) / 2, np.diff(points) / 2
+    middles, halves = (points[1:] + points[:-1]) / 2, np.diff(points) / 2
+    return middles[halves > 0], halves[halves > 0]  # half of the least number is none

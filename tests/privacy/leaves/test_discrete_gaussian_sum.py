@@ -152,6 +152,12 @@ def test_many_small_parts_are_the_vector() -> None:
     assert wide.gdp().mu >= 1.0
 
 
+def test_a_variance_beyond_floats() -> None:
+    loss = DiscreteGaussianSum(10**300, 10**8, 1, 2)
+    assert 0 < loss.gdp().mu < 1e-161
+    assert loss.epsilon(1e-6) < 1e-150
+
+
 def test_nothing_is_proved_beyond_the_comparison() -> None:
     coarse = DiscreteGaussianSum(Fraction(1, 10), 3, 4, 2)
     assert coarse.zcdp().rho == coarse.gdp().mu == math.inf

@@ -35,7 +35,7 @@ __all__ = ["closeness", "gdp_rate"]
 
 _EACH: Final = 256
 """So many summands are added one by one; each later one changes no more than the last of them."""
-_REACH: Final = 23.6
+_REACH: Final = Fraction(118, 5)
 _MAX_SHIFT: Final = 24.0
 _SCALING: Final = 700.0
 _VISITED: Final = 512.0
@@ -100,21 +100,22 @@ def gdp_rate(variance: Fraction, largest: int, tau: float) -> float:
     most twice that. The mass beyond the vertices followed grows by :math:`e^\tau \le e^{1/2}`, which
     :math:`1.1 e^{-23.6^2/2 + 1/2} < 10^{-120}` has room for.
     """
-    stddev = sqrt_up(fraction_up(variance))
     if variance < 1 or not tau <= 0.5 or largest > _MAX_SHIFT * sqrt_down(fraction_down(variance)):
         return math.inf
-    last = math.ceil(above(_REACH * stddev + 0.5, 4.0)) + largest
+    stddev = Fraction(math.isqrt(math.ceil(variance * 4**32)) + 1, 2**32)  # or a little more, beyond floats too
+    last = math.ceil(_REACH * stddev + Fraction(1, 2)) + largest
     moved = above(2 * tau / 0.79, 4.0)
     if stddev <= _VISITED:
-        return above(_largest_step(variance, stddev, last) + moved)
+        return above(_largest_step(variance, last) + moved)
     eta = fraction_up(Fraction(last + math.ceil(2 * stddev)) ** 2 / (24 * variance**2)) + 2.0**-70
     rest = fraction_up(1 / (8 * variance) + Fraction(last) ** 2 / (8 * variance**2))
     growth = above(math.exp(eta + 0.81 * eta * eta + rest), 8.0)
     return above(sqrt_up(fraction_up(1 / variance)) * growth + moved, 4.0)
 
 
-def _largest_step(variance: Fraction, stddev: float, last: int) -> float:
+def _largest_step(variance: Fraction, last: int) -> float:
     """Return the largest ``t(k) - t(k - 1)`` over all vertices up to ``last``, its round-off added."""
+    stddev = sqrt_up(fraction_up(variance))
     k = np.arange(1, last + math.ceil(2 * stddev) + 8, dtype=np.float64)
     weights = np.exp(_SCALING - k * k * fraction_up(1 / (2 * variance)))
     tails = np.cumsum(weights[::-1])[::-1][:last]
