@@ -31,6 +31,8 @@ class Billboard(JointMechanism):
         agent's part, such as its best response. It must not draw at random, and must not change anything.
     agents : int
         How many; public.
+    delta : float
+        Where a ledger reads the signal's guarantee; 0 unless given.
 
     Raises
     ------
@@ -63,10 +65,12 @@ class Billboard(JointMechanism):
     signal: Mechanism
     respond: Callable[[Any, Any], Any]
     agents: int
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         _check.instance("signal", self.signal, Mechanism, "pass a mechanism whose release takes the reports")
         _check.integer("agents", self.agents, minimum=1)
+        _check.probability("delta", self.delta)
         if self.signal.neighboring is not Neighboring.REPLACE_ONE:
             remedy = "state the signal with neighboring=Neighboring.REPLACE_ONE"
             _check.refuse("signal", "protect one replaced report", str(self.signal.neighboring), remedy)

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.games.social_choice import Ledger
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
@@ -52,6 +53,7 @@ class JointMechanism(Mechanism):
     __slots__ = ()
 
     agents: int
+    delta: float
 
     @abstractmethod
     def _announce(self, reports: Any, source: RandomSource) -> Any:
@@ -70,7 +72,14 @@ class JointMechanism(Mechanism):
         """One agent's report is replaced; who takes part is public."""
         return Neighboring.REPLACE_ONE
 
-    def release(self, value: Any, rng: Rng = None) -> JointRelease:
+    def release(
+        self,
+        value: Any,
+        rng: Rng = None,
+        *,
+        ledger: Ledger | None = None,
+        description: str = "jointly private signal",
+    ) -> JointRelease:
         """Draw one signal.
 
         Parameters
@@ -79,6 +88,10 @@ class JointMechanism(Mechanism):
             One report for each agent, in the agents' public order.
         rng : None, int, numpy Generator or RandomSource
             As in `sfumato.mechanisms.Mechanism`.
+        ledger : Ledger, optional
+            Charged before anything is drawn.
+        description : str
+            What the ledger writes down.
 
         Returns
         -------
@@ -89,9 +102,13 @@ class JointMechanism(Mechanism):
         ParameterError
             If there is not one report for each agent, or their form does not fit.
         """
-        source = random_source(rng)
-        signal = self._announce(self._checked(value, self.agents), source)
-        return self._release_as(JointRelease, signal, source, mechanism=self)
+        reports, source = self._checked(value, self.agents), random_source(rng)
+        _check.ledger(ledger)
+        receipt = ledger and ledger.charge(
+            self.privacy_loss, delta=self.delta, description=description, simulated=source.simulated
+        )
+        signal = self._announce(reports, source)
+        return self._release_as(JointRelease, signal, source, receipt=receipt, mechanism=self)
 
 
 @final
