@@ -317,7 +317,7 @@ class _Bidders:
 
 
 def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) -> float:
-    """Return the largest welfare of any allocation of unit demand, without privacy: for the curator.
+    """Return the largest welfare of any allocation, without privacy: for the curator.
 
     Parameters
     ----------
@@ -339,8 +339,8 @@ def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) ->
 
     Examples
     --------
-    >>> optimal_welfare([[1.0, 0.9], [0.8, 0.1]], (1, 1))
-    1.7
+    >>> optimal_welfare([[1.0, 0.75], [0.5, 0.125]], (1, 1))
+    1.25
     """
     table = np.clip(np.nan_to_num(np.asarray(values, np.float64), nan=0.0), 0.0, 1.0)
     copies = np.minimum(np.asarray(supply), len(table))

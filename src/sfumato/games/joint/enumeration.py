@@ -117,7 +117,9 @@ def check_joint_privacy(
     profiles = _profiles(labels, mechanism.agents)
     signals = {profile: dict(distribution(profile)) for profile in profiles}
     if len(profiles) * max(len(found) for found in signals.values()) > _MOST:
-        _check.refuse_state("types", f"give at most {_MOST:,} signals", "there are more", "play a smaller game")
+        _check.refuse_state(
+            "types", f"give at most {_MOST:,} signals", "there are more", "play a smaller game"
+        )
     worst = _Worst(epsilon)
     for agent in range(mechanism.agents):
         others = {profile: _others(mechanism, signals[profile], profile, agent) for profile in profiles}
@@ -199,5 +201,7 @@ class _Worst:
 
     def _hockey_stick(self, here: Mapping[Hashable, float], there: Mapping[Hashable, float]) -> float:
         return math.fsum(
-            excess for output, p in here.items() if (excess := p - self.growth * there.get(output, 0.0)) > 1e-15
+            excess
+            for output, p in here.items()
+            if (excess := p - self.growth * there.get(output, 0.0)) > 1e-15
         )

@@ -126,13 +126,14 @@ class JointRelease(Release):
 
     Examples
     --------
-    >>> from sfumato.games.joint.school_choice import SchoolChoice
-    >>> choice = SchoolChoice(
-    ...     priorities=[[0, 1, 2], [2, 1, 0]], seats=(3, 3), batch=1, epsilon=50.0, delta=1e-3, certain=False
-    ... )
-    >>> release = choice.release([[0, 1], [0, 1], [1, 0]], rng=1)
-    >>> release.part(0, [0, 1]) in (-1, 0, 1)
-    True
+    >>> from sfumato.games.joint.billboard import Billboard
+    >>> from sfumato.games.joint.voting import PrivateDictator
+    >>> def respond(signal, report):
+    ...     return "stay" if signal == report[0] else "leave"
+    >>> board = Billboard(signal=PrivateDictator(candidates=2, epsilon=9), respond=respond, agents=2)
+    >>> release = board.release([[0, 1], [0, 1]], rng=1)
+    >>> release.value, release.part(0, [0, 1])
+    (0, 'stay')
     """
 
     mechanism: JointMechanism

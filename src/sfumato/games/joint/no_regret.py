@@ -57,8 +57,9 @@ class NoRegretPlay(TurnDynamics):
 
     *Regret.* In terms of the costs at the announced counts, with C the largest cost, A actions and T rounds,
     the expected external regret of an agent is at most :math:`C \sqrt{\ln(A) / 2T}` per round, for whatever
-    the others do (Hedge, with the step :math:`\sqrt{8 \ln(A)/T} / C`); the swap regret at most :math:`C
-    \sqrt{A \ln(A) / 2 T}` for the algorithm of Blum and Mansour. At the true counts both grow by what the
+    the others do (Hedge, with the step :math:`\sqrt{8 \ln(A)/T} / C`). The swap regret is at most :math:`C
+    \sqrt{A \ln(A) / 2 T}` for the algorithm of Blum and Mansour, with a step :math:`\sqrt A` times as long:
+    copy b of Hedge has costs up to :math:`p_b C`, and the :math:`p_b^2` of a round add up to at most 1. At the true counts both grow by what the
     noise changes a cost; no bound on that is stated here, as `CongestionGame.play_regret` computes the regret
     of the actions themselves.
 
@@ -140,7 +141,9 @@ class _Learners:
     def __init__(self, play: NoRegretPlay, agents: _Integers, types: _Integers) -> None:
         self.play, self.game, self.agents, self.types = play, play.game, agents, types
         kinds, listed = self.game.uses.shape[:2]
-        self.rate = math.sqrt(8 * math.log(max(2, listed)) / play.rounds) / (self.game.largest_cost or 1.0)
+        copies = listed if play.swap else 1
+        self.rate = math.sqrt(8 * copies * math.log(max(2, listed)) / play.rounds)
+        self.rate /= self.game.largest_cost or 1.0
         self.losses = np.zeros((kinds, listed, listed) if play.swap else (kinds, 1, listed))
         self.strategy = np.full((kinds, listed), 1 / listed)
         self.coins = np.random.default_rng(play.coins)

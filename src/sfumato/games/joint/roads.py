@@ -120,7 +120,9 @@ class RoadNetwork:
         hops = dijkstra(edge_of, unweighted=True)
         if not np.isfinite(hops).all():
             remedy = "leave nodes out, or add edges"
-            _check.refuse_state("edges", "lead from every node to every other", "some pair has no way", remedy)
+            _check.refuse_state(
+                "edges", "lead from every node to every other", "some pair has no way", remedy
+            )
         object.__setattr__(self, "most_hops", int(hops.max()))
 
     @property
@@ -163,7 +165,12 @@ class RoadNetwork:
         return distances, before
 
     def routes(
-        self, before: NDArray[np.int32], rows: _Integers, origins: _Integers, destinations: _Integers, most: int
+        self,
+        before: NDArray[np.int32],
+        rows: _Integers,
+        origins: _Integers,
+        destinations: _Integers,
+        most: int,
     ) -> tuple[_Integers, NDArray[np.bool_]]:
         """Return shortest routes as edges, the last one first.
 

@@ -103,7 +103,10 @@ class TurnDynamics(JointMechanism):
         float64 array of shape (steps, columns)
             The sums after each step.
         """
-        bounds = [np.searchsorted(agents, -(-block * self.agents // self.blocks)) for block in range(self.blocks + 1)]
+        bounds = [
+            np.searchsorted(agents, -(-block * self.agents // self.blocks))
+            for block in range(self.blocks + 1)
+        ]
         members = [np.arange(bounds[b], bounds[b + 1]) for b in range(self.blocks)]
         seen, shown = self._opening(), []
         for _ in range(self.rounds + self.closing):
