@@ -1,1 +1,1 @@
-"""Joint differential privacy: each agent's own part is theirs, and all the others together learn little of them."""
+"""Joint differential privacy: what an agent receives is its own; all others learn little of it."""

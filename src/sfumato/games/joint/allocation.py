@@ -9,13 +9,12 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from sfumato import _check
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.turns import TurnDynamics
 
-__all__ = ["AllocationGuarantee", "PrivateAllocation", "optimal_welfare"]
+__all__ = ["AllocationGuarantee", "PrivateAllocation"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Integers: TypeAlias = NDArray[np.int64]
@@ -97,9 +96,10 @@ class PrivateAllocation(TurnDynamics):
     cannot be reported, as there is no theorem for them.
 
     Guarantee: (epsilon, delta)-joint differential privacy under replacing one agent's report, by
-    `TurnDynamics`: an agent bids in at most ``turns`` steps, one of each round, for at most ``capacity`` goods
-    in each. The number of unsatisfied agents is a further sum of the same counter, which an agent changes once,
-    in a closing round without bids. An agent's part is the set of goods that it holds before that round.
+    `TurnDynamics`: an agent bids in at most ``turns`` steps, one of each round, for at most ``capacity``
+    goods in each. The number of unsatisfied agents is a further sum of the same counter, which an agent
+    changes once, in a closing round without bids. An agent's part is the set of goods that it holds before
+    that round.
 
     With probability at least ``1 - beta`` all noise is at most E = ``counter.error(beta)``; let that be so.
     Write s for a good's supply, B for the size of a block, w for the supply less the reserve of 2 E + B,
@@ -253,7 +253,7 @@ class PrivateAllocation(TurnDynamics):
         values = np.asarray(reports)
         if values.ndim != 2 or values.shape != (count, len(self.supply)) or values.dtype.kind not in "iufb":
             _check.refuse_type("reports", "be numbers, one of each agent for each good", values, remedy)
-        return np.clip(np.nan_to_num(values.astype(np.float64), nan=0.0), 0.0, 1.0)
+        return clipped(values)
 
     def _opening(self) -> _Floats:
         return np.zeros(len(self.supply) + 1)
@@ -263,6 +263,11 @@ class PrivateAllocation(TurnDynamics):
 
     def _final(self, players: _Bidders, signal: _Floats) -> NDArray[np.bool_]:
         return players.held(slice(None))
+
+
+def clipped(values: Any) -> _Floats:
+    """Return values in [0, 1], with 0 for NaN."""
+    return np.clip(np.nan_to_num(np.asarray(values, np.float64), nan=0.0), 0.0, 1.0)
 
 
 class _Bidders:
@@ -314,51 +319,3 @@ class _Bidders:
             wanted[taken, best[taken]] = True
             gains[rows, best] = -np.inf
         return wanted
-
-
-def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) -> float:
-    """Return the largest welfare of any allocation, without privacy: for the curator.
-
-    Parameters
-    ----------
-    values : array of shape (agents, goods)
-    supply : sequence of int
-        Copies of each good.
-    capacity : int
-        How many different goods an agent can use.
-
-    Returns
-    -------
-    float
-        It depends on all values: private.
-
-    Notes
-    -----
-    For unit demand an assignment problem. With more capacity, goods that an agent uses must differ, which is
-    a transportation problem with bounds; it is solved as a linear program by HiGHS, whose vertices are whole.
-
-    Examples
-    --------
-    >>> optimal_welfare([[1.0, 0.75], [0.5, 0.125]], (1, 1))
-    1.25
-    """
-    table = np.clip(np.nan_to_num(np.asarray(values, np.float64), nan=0.0), 0.0, 1.0)
-    copies = np.minimum(np.asarray(supply), len(table))
-    if capacity == 1:
-        columns = np.repeat(np.arange(len(copies)), copies)
-        rows, chosen = linear_sum_assignment(table[:, columns], maximize=True)
-        return float(table[rows, columns[chosen]].sum())
-    return _transported(table, copies, capacity)
-
-
-def _transported(table: _Floats, copies: _Integers, capacity: int) -> float:
-    """Return the largest welfare where each agent takes each good at most once."""
-    from scipy import optimize, sparse  # noqa: PLC0415
-
-    agents, goods = table.shape
-    per_agent = sparse.kron(sparse.eye(agents), np.ones((1, goods)))
-    per_good = sparse.kron(np.ones((1, agents)), sparse.eye(goods))
-    limits = np.concatenate([np.full(agents, capacity), copies])
-    matrix = sparse.vstack([per_agent, per_good]).tocsr()
-    found = optimize.linprog(-table.ravel(), A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs")
-    return float(-found.fun)

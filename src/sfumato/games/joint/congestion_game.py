@@ -30,8 +30,8 @@ class PlayRegret:
         The largest gain of an agent, per round, by one action in all rounds. A round drawn at random is a
         coarse correlated equilibrium, but for so much.
     swap : float
-        The largest gain by one action wherever another was recommended, for all recommendations. A round drawn
-        at random is a correlated equilibrium, but for so much.
+        The largest gain by one action wherever another was recommended, for all recommendations. A round
+        drawn at random is a correlated equilibrium, but for so much.
     mean_external, mean_swap : float
         The same, on average over agents.
     cost : float

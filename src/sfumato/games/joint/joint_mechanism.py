@@ -1,4 +1,4 @@
-"""Joint differential privacy: a public signal, and each agent's own part computed from it and their report."""
+"""Joint differential privacy: a public signal, and for each agent a part computed from it and its report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["JointMechanism", "JointRelease"]
 
 
 class JointMechanism(Mechanism):
-    r"""A private signal for all, and for each agent a part of their own that reads the signal and their report.
+    r"""A private signal for all, and for each agent a part that reads the signal and its own report.
 
     A subclass is a frozen dataclass. It draws the signal, and says how a part follows from it.
 
@@ -34,8 +34,8 @@ class JointMechanism(Mechanism):
     part, which depends on i's report as much as it must, nor of what i makes public by acting on it: where
     actions are seen by outsiders, they are outside of the guarantee.
 
-    By construction a `JointRelease` holds the signal and the frozen mechanism, and no report: there is nothing
-    else that a part could read.
+    By construction a `JointRelease` holds the signal and the frozen mechanism, and no report: there is
+    nothing else that a part could read.
 
     References
     ----------

@@ -93,11 +93,11 @@ class Mediator:
     Guarantee: all rounds together are jointly private for each agent's whole sequence of reports, absences
     included, with the loss ``mechanism.privacy_loss * rounds``: the signals compose, as a round's reports may
     depend on the signals before it, and all that others receive is computed from the signals and from their
-    own reports. Who is absent is not shown: an absent agent counts with a public report. How many rounds there
-    are does not depend on any report.
+    own reports. Who is absent is not shown: an absent agent counts with a public report. How many rounds
+    there are does not depend on any report.
 
-    Condition: others' reports depend on the agent's only through the signals. What an agent shows by acting is
-    outside of the guarantee.
+    Condition: others' reports depend on the agent's only through the signals. What an agent shows by acting
+    is outside of the guarantee.
 
     *Incentives.* Let an agent report falsely from some round on, and act on what it receives as it likes. In
     the k-th of these rounds the others' behavior and the signals so far have moved by at most the total
@@ -173,8 +173,8 @@ class Mediator:
         Returns
         -------
         float
-            In the unit of utilities, added up over these rounds; at most their number times the utility range.
-            It follows from public parameters.
+            In the unit of utilities, added up over these rounds; at most their number times the utility
+            range. It follows from public parameters.
         """
         left = self.rounds - self.played
         while len(self._gains) < left:

@@ -59,9 +59,9 @@ class NoRegretPlay(TurnDynamics):
     the expected external regret of an agent is at most :math:`C \sqrt{\ln(A) / 2T}` per round, for whatever
     the others do (Hedge, with the step :math:`\sqrt{8 \ln(A)/T} / C`). The swap regret is at most :math:`C
     \sqrt{A \ln(A) / 2 T}` for the algorithm of Blum and Mansour, with a step :math:`\sqrt A` times as long:
-    copy b of Hedge has costs up to :math:`p_b C`, and the :math:`p_b^2` of a round add up to at most 1. At the true counts both grow by what the
-    noise changes a cost; no bound on that is stated here, as `CongestionGame.play_regret` computes the regret
-    of the actions themselves.
+    copy b of Hedge has costs up to :math:`p_b C`, and the :math:`p_b^2` of a round add up to at most 1. At
+    the true counts both grow by what the noise changes a cost; no bound on that is stated here, as
+    `CongestionGame.play_regret` computes the regret of the actions themselves.
 
     References
     ----------

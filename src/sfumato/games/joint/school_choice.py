@@ -40,8 +40,8 @@ class SchoolChoice(TurnDynamics):
         How many further students a school admits at a time.
     choices : int, optional
         The most schools that a student lists; all of them unless given.
-    rounds : int, optional
-        Unless given: as many as it takes twice to admit everybody everywhere.
+    rounds : int
+        0, the default, stands for twice as many as it takes to admit everybody everywhere.
     beta : float
         The chance with which the bounds on seats may fail.
 
@@ -90,7 +90,7 @@ class SchoolChoice(TurnDynamics):
     delta: float
     batch: int
     choices: int | None = None
-    rounds: int = None  # type: ignore[assignment]  # settled in __post_init__
+    rounds: int = 0
     beta: float = 0.05
     blocks: int = field(init=False, default=1)
     agents: int = field(init=False)
@@ -112,7 +112,7 @@ class SchoolChoice(TurnDynamics):
         _check.integer("batch", self.batch, minimum=1)
         _check.unit_interval("beta", self.beta)
         object.__setattr__(self, "_ranks", np.argsort(self.priorities, axis=1))
-        if self.rounds is None:
+        if self.rounds == 0:
             object.__setattr__(self, "rounds", 2 * math.ceil(self.agents / self.batch))
         self._check_turns()
         schools = len(orders)
