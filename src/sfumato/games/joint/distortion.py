@@ -97,6 +97,8 @@ def distortion(ballots: Any, probabilities: Any) -> float:
     ranked, counts = np.unique(ranked_ballots(ballots, len(p)), axis=0, return_counts=True)
     worst = 1.0
     for candidate in range(len(p)):
+        if math.isinf(worst):
+            break
         worst = _worst_ratio(ranked, counts.astype(np.float64), p, candidate, worst)
     return worst
 
