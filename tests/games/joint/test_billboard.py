@@ -40,7 +40,7 @@ def closure():
         (closure(), "respond must read the signal and one report only"),
         (with_default, "respond must read the signal and one report only"),
         (one_argument, "respond must take the signal and one report"),
-        (dict(a=1).get, "respond must be a plain function"),
+        ({"a": 1}.get, "respond must be a plain function"),
     ],
 )
 def test_functions_that_could_read_more_are_refused(function, message):
@@ -92,7 +92,8 @@ def test_the_ledger_is_charged_before_anything_is_drawn():
     ) as ledger:
         assert board.release(BALLOTS, ledger=ledger, description="ferry").receipt is not None
         (entry,) = ledger.entries()
-        assert entry.loss == board.privacy_loss and entry.description == "ferry"
+        assert entry.loss == board.privacy_loss
+        assert entry.description == "ferry"
         with pytest.raises(BudgetExceeded):
             board.release(BALLOTS, ledger=ledger)
     with pytest.raises(ParameterError, match="ledger must be an open ledger"):

@@ -31,8 +31,8 @@ def by_linear_programs(ballots, lottery):
         total = np.zeros((voters, m + 1))
         total[:, :m] = lottery
         found = linprog(
-            -gain.ravel(), A_ub=np.array(orders), b_ub=np.zeros(len(orders)), A_eq=np.array([*sums, total.ravel()]),
-            b_eq=np.array([0.0] * voters + [1.0]), bounds=(0, None),
+            -gain.ravel(), A_ub=np.array(orders), b_ub=np.zeros(len(orders)),
+            A_eq=np.array([*sums, total.ravel()]), b_eq=np.array([0.0] * voters + [1.0]), bounds=(0, None),
         )  # fmt: skip
         best = max(best, -found.fun)
     return best
