@@ -18,6 +18,8 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.games.exponential_choice import ExponentialChoice
     from sfumato.games.game import Game
+    from sfumato.games.incentives.largest_gain import Misreport, Regret, regret
+    from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truthfulness
     from sfumato.games.outcome import Outcome
     from sfumato.games.social_choice import Commitment, SocialChoice
 
@@ -25,8 +27,13 @@ __all__ = [
     "Commitment",
     "ExponentialChoice",
     "Game",
+    "Misreport",
     "Outcome",
+    "Regret",
     "SocialChoice",
+    "TruthfulnessBound",
+    "regret",
+    "truthfulness",
 ]
 
 __getattr__, __dir__ = attach(
@@ -35,7 +42,12 @@ __getattr__, __dir__ = attach(
         "Commitment": "sfumato.games.social_choice",
         "ExponentialChoice": "sfumato.games.exponential_choice",
         "Game": "sfumato.games.game",
+        "Misreport": "sfumato.games.incentives.largest_gain",
         "Outcome": "sfumato.games.outcome",
+        "Regret": "sfumato.games.incentives.largest_gain",
         "SocialChoice": "sfumato.games.social_choice",
+        "TruthfulnessBound": "sfumato.games.incentives.truthfulness_bound",
+        "regret": "sfumato.games.incentives.largest_gain",
+        "truthfulness": "sfumato.games.incentives.truthfulness_bound",
     },
 )
