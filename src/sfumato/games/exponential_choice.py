@@ -133,6 +133,10 @@ class ExponentialChoice(SocialChoice):
         int64 array of shape (m, alternatives)
         """
         table = self.steps
+        kinds = len(self.game.types)
+        if self.anonymous and kinds < profiles.shape[1]:
+            counts = [np.count_nonzero(profiles == kind, axis=1) for kind in range(kinds)]
+            return np.asarray(np.stack(counts, axis=1) @ table, np.int64)
         found = np.zeros((len(profiles), table.shape[-1]), np.int64)
         for agent, reports in enumerate(profiles.T):
             found += (table if table.ndim == 2 else table[agent])[reports]
