@@ -110,6 +110,16 @@ class ExponentialChoice(SocialChoice):
         """The loss of one choice."""
         return Exponential(self.epsilon, neighboring=self.neighboring)  # type: ignore[arg-type]
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether all agents have the same scores."""
+        return self.steps.ndim == 2
+
+    @property
+    def log_factors(self) -> NDArray[np.float64] | None:
+        """The log of what a report multiplies each weight by; None if agents' scores differ."""
+        return np.multiply(self.steps, float(self.rate), dtype=np.float64) if self.anonymous else None
+
     def totals(self, profiles: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the score of each alternative in steps: (m, alternatives) for (m, agents) reports.
 
@@ -123,6 +133,10 @@ class ExponentialChoice(SocialChoice):
         int64 array of shape (m, alternatives)
         """
         table = self.steps
+        kinds = len(self.game.types)
+        if self.anonymous and kinds < profiles.shape[1]:
+            counts = [np.count_nonzero(profiles == kind, axis=1) for kind in range(kinds)]
+            return np.asarray(np.stack(counts, axis=1) @ table, np.int64)
         found = np.zeros((len(profiles), table.shape[-1]), np.int64)
         for agent, reports in enumerate(profiles.T):
             found += (table if table.ndim == 2 else table[agent])[reports]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.release import read_only
 
-__all__ = ["Game", "as_labels"]
+__all__ = ["Game", "as_labels", "as_range"]
 
 _Floats = NDArray[np.float64]
 _MOST: Final = 1 << 26
@@ -99,7 +99,7 @@ class Game:
         _check.integer("agents", self.agents, minimum=1)
         if not isinstance(self.anonymous, bool):
             _check.refuse("anonymous", "be True or False", self.anonymous)
-        object.__setattr__(self, "utility_range", _range(self.utility_range))
+        object.__setattr__(self, "utility_range", as_range("utility_range", self.utility_range))
         object.__setattr__(self, "utilities", read_only(self._table()))
         object.__setattr__(self, "_best", read_only(self.utilities.argmax(axis=-1)))
 
@@ -225,11 +225,12 @@ def _axis(labels: Sequence[Any]) -> NDArray[Any]:
     return np.asarray(labels, np.float64) if numeric else np.arange(len(labels))
 
 
-def _range(given: object) -> tuple[float, float]:
+def as_range(name: str, given: object) -> tuple[float, float]:
+    """Return the two ends of a range of utilities, or refuse what is none."""
     remedy = "pass the lowest and the highest utility"
     if not isinstance(given, Sequence) or len(given) != 2:
-        _check.refuse_type("utility_range", "be two numbers", given, remedy)
-    low, high = (_check.finite("utility_range", end, remedy) for end in given)
+        _check.refuse_type(name, "be two numbers", given, remedy)
+    low, high = (_check.finite(name, end, remedy) for end in given)
     if not low < high:
-        _check.refuse("utility_range", "end above where it begins", given, remedy)
+        _check.refuse(name, "end above where it begins", given, remedy)
     return low, high

@@ -84,6 +84,16 @@ class SocialChoice(Mechanism):
         """The lottery that is played instead with some probability; None if there is none."""
         return None
 
+    @property
+    def anonymous(self) -> bool:
+        """Whether only the multiset of reports matters; False where nobody has shown that it does."""
+        return False
+
+    @property
+    def log_factors(self) -> NDArray[np.float64] | None:
+        """The log of what a report multiplies each weight by, (types, alternatives), where that is all."""
+        return None
+
     @final
     def probabilities(self, reports: Any) -> NDArray[np.float64]:
         """Return the probability of each alternative: private, for its agents and for tests.
