@@ -26,60 +26,123 @@ if TYPE_CHECKING:
     from sfumato.games.game import Game
     from sfumato.games.incentives.largest_gain import Misreport, Regret, regret
     from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truthfulness
+    from sfumato.games.joint.action_counter import ActionCounter
+    from sfumato.games.joint.allocation import AllocationGuarantee, PrivateAllocation
+    from sfumato.games.joint.billboard import Billboard
+    from sfumato.games.joint.congestion_game import CongestionGame, PlayRegret
+    from sfumato.games.joint.distortion import distortion
+    from sfumato.games.joint.enumeration import JointPrivacyCheck, check_joint_privacy
+    from sfumato.games.joint.joint_mechanism import JointMechanism, JointRelease
+    from sfumato.games.joint.mediator import Advice, Mediator
+    from sfumato.games.joint.no_regret import NoRegretPlay
+    from sfumato.games.joint.roads import EquilibriumGap, RoadNetwork
+    from sfumato.games.joint.routing import PrivateRouting
+    from sfumato.games.joint.school_choice import SchoolChoice
+    from sfumato.games.joint.turns import TurnDynamics
+    from sfumato.games.joint.voting import PositionalVote, PrivateDictator, VotingRule
+    from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
     from sfumato.games.outcome import Outcome
     from sfumato.games.social_choice import Commitment, SocialChoice
 
 __all__ = [
+    "ActionCounter",
+    "Advice",
+    "AllocationGuarantee",
     "AttributeAuction",
     "BestBid",
+    "Billboard",
     "ClarkePayments",
     "Commitment",
+    "CongestionGame",
     "DigitalGoods",
+    "EquilibriumGap",
     "ExponentialChoice",
     "Game",
+    "JointMechanism",
+    "JointPrivacyCheck",
+    "JointRelease",
     "MarketPrices",
+    "Mediator",
     "Misreport",
+    "NoRegretPlay",
     "OptimalPrice",
     "Outcome",
+    "PlayRegret",
+    "PositionalVote",
     "PostedPrice",
+    "PrivateAllocation",
+    "PrivateDictator",
+    "PrivateRouting",
     "Regret",
     "ReservePrice",
     "RevenueGuarantee",
+    "RoadNetwork",
+    "SchoolChoice",
     "SocialChoice",
     "TruthfulnessBound",
+    "TurnDynamics",
     "UniformPrice",
+    "VotingRule",
+    "check_joint_privacy",
+    "distortion",
     "multi_unit_vickrey",
+    "optimal_welfare",
     "regret",
     "revenue_guarantee",
     "truthfulness",
     "vcg",
+    "welfare_ceiling",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "ActionCounter": "sfumato.games.joint.action_counter",
+        "Advice": "sfumato.games.joint.mediator",
+        "AllocationGuarantee": "sfumato.games.joint.allocation",
         "AttributeAuction": "sfumato.games.auctions.attribute_auction",
         "BestBid": "sfumato.games.auctions.digital_goods",
+        "Billboard": "sfumato.games.joint.billboard",
         "ClarkePayments": "sfumato.games.auctions.vickrey",
         "Commitment": "sfumato.games.social_choice",
+        "CongestionGame": "sfumato.games.joint.congestion_game",
         "DigitalGoods": "sfumato.games.auctions.digital_goods",
+        "EquilibriumGap": "sfumato.games.joint.roads",
         "ExponentialChoice": "sfumato.games.exponential_choice",
         "Game": "sfumato.games.game",
+        "JointMechanism": "sfumato.games.joint.joint_mechanism",
+        "JointPrivacyCheck": "sfumato.games.joint.enumeration",
+        "JointRelease": "sfumato.games.joint.joint_mechanism",
         "MarketPrices": "sfumato.games.auctions.attribute_auction",
+        "Mediator": "sfumato.games.joint.mediator",
         "Misreport": "sfumato.games.incentives.largest_gain",
+        "NoRegretPlay": "sfumato.games.joint.no_regret",
         "OptimalPrice": "sfumato.games.auctions.digital_goods",
         "Outcome": "sfumato.games.outcome",
+        "PlayRegret": "sfumato.games.joint.congestion_game",
+        "PositionalVote": "sfumato.games.joint.voting",
         "PostedPrice": "sfumato.games.auctions.posted_price",
+        "PrivateAllocation": "sfumato.games.joint.allocation",
+        "PrivateDictator": "sfumato.games.joint.voting",
+        "PrivateRouting": "sfumato.games.joint.routing",
         "Regret": "sfumato.games.incentives.largest_gain",
         "ReservePrice": "sfumato.games.auctions.reserve_price",
         "RevenueGuarantee": "sfumato.games.auctions.revenue_guarantee",
+        "RoadNetwork": "sfumato.games.joint.roads",
+        "SchoolChoice": "sfumato.games.joint.school_choice",
         "SocialChoice": "sfumato.games.social_choice",
         "TruthfulnessBound": "sfumato.games.incentives.truthfulness_bound",
+        "TurnDynamics": "sfumato.games.joint.turns",
         "UniformPrice": "sfumato.games.auctions.vickrey",
+        "VotingRule": "sfumato.games.joint.voting",
+        "check_joint_privacy": "sfumato.games.joint.enumeration",
+        "distortion": "sfumato.games.joint.distortion",
         "multi_unit_vickrey": "sfumato.games.auctions.vickrey",
+        "optimal_welfare": "sfumato.games.joint.welfare",
         "regret": "sfumato.games.incentives.largest_gain",
         "revenue_guarantee": "sfumato.games.auctions.revenue_guarantee",
         "truthfulness": "sfumato.games.incentives.truthfulness_bound",
         "vcg": "sfumato.games.auctions.vickrey",
+        "welfare_ceiling": "sfumato.games.joint.welfare",
     },
 )

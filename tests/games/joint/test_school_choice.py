@@ -106,14 +106,14 @@ def test_what_is_refused():
     orders, lists = instance(30, 3, 1)
     given = {"priorities": orders, "seats": (25,) * 3, "epsilon": 60.0, "delta": 1e-2, "batch": 2}
     for change, message in (
-        ({"priorities": orders[0]}, "priorities must be an order of all students"),
-        ({"priorities": orders * 1.0}, "priorities must be an order of all students"),
+        ({"priorities": orders[0]}, "priorities must be whole numbers with two axes"),
+        ({"priorities": orders * 1.0}, "priorities must be whole numbers with two axes"),
         ({"priorities": orders // 2}, "priorities must be orders of all students"),
         ({"seats": (25, 25)}, "seats must be positive whole numbers"),
         ({"seats": (25, 25, 0)}, "seats must be positive whole numbers"),
         ({"seats": (25, 25, 3)}, "seats must be at least the reserve"),
         ({"batch": 0}, "batch must be"),
-        ({"choices": 4}, "choices must be at most the 3 schools"),
+        ({"choices": 4}, "choices must be at most 3"),
         ({"choices": 0}, "choices must be"),
         ({"beta": 0.0}, "beta must be"),
         ({"rounds": -1}, "rounds must be"),

@@ -167,7 +167,7 @@ def test_blocks_are_even_and_may_not_outnumber_agents():
     assert sizes == [3, 2, 2] * 4
     assert shown.shape == (12, 10)
     assert routing.block_size == 3
-    with pytest.raises(ParameterError, match="blocks must be at most the 7 agents, got 8"):
+    with pytest.raises(ParameterError, match="blocks must be at most 7, got 8"):
         PrivateRouting(network=GRID, agents=7, epsilon=1.0, delta=1e-3, blocks=8)
     for name in ("agents", "rounds", "blocks"):
         given = {"agents": 7, "rounds": 2, "blocks": 3, name: 0}

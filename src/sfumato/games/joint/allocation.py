@@ -158,10 +158,15 @@ class PrivateAllocation(TurnDynamics):
             _check.refuse_type("supply", "be positive whole numbers", supply, "pass one for each good")
         object.__setattr__(self, "supply", tuple(supply.tolist()))
         if _check.positive("step", self.step) > 1:
-            _check.refuse("step", "be at most 1, as values are", self.step)
+            _check.refuse("step", "be at most 1, as values are", self.step, "pass a price step such as 0.1")
         _check.unit_interval("beta", self.beta)
         if _check.integer("capacity", self.capacity, minimum=1) > len(self.supply):
-            _check.refuse("capacity", f"be at most the {len(self.supply)} goods", self.capacity)
+            _check.refuse(
+                "capacity",
+                f"be at most {len(self.supply)}",
+                self.capacity,
+                "no agent can use more goods than there are",
+            )
         turns = self.rounds if self.turns is None else _check.integer("turns", self.turns, minimum=1)
         object.__setattr__(self, "turns", min(turns, self.rounds))
         object.__setattr__(self, "_counter", self._count())

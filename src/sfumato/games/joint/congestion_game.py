@@ -64,7 +64,7 @@ class CongestionGame:
     agents : int
         How many agents there are: n.
     power : float
-        p, from 1 to 16.
+        The exponent p, from 1 to 16.
 
     Raises
     ------
@@ -103,11 +103,11 @@ class CongestionGame:
         for name in ("fixed", "growth"):
             numbers = np.asarray(getattr(self, name), np.float64)
             if numbers.shape != uses.shape[2:] or not ((numbers >= 0) & (numbers < math.inf)).all():
-                _check.refuse_type(name, "be non-negative, one for each resource", numbers)
+                _check.refuse_type(name, "be non-negative numbers", numbers, "pass one for each resource")
             object.__setattr__(self, name, read_only(numbers))
         _check.integer("agents", self.agents, minimum=1)
         if not 1 <= _check.positive("power", self.power) <= 16:
-            _check.refuse("power", "be from 1 to 16", self.power)
+            _check.refuse("power", "be from 1 to 16", self.power, "pass 1 for costs that grow in proportion")
 
     @property
     def largest_action(self) -> int:

@@ -99,8 +99,7 @@ def check_joint_privacy(
 
     Examples
     --------
-    >>> from sfumato.games.joint.voting import PrivateDictator
-    >>> from sfumato.games.joint.billboard import Billboard
+    >>> from sfumato.games import Billboard, PrivateDictator
     >>> def respond(signal, report):
     ...     return signal == report[0]
     >>> vote = PrivateDictator(candidates=2, epsilon=1.0)

@@ -45,7 +45,7 @@ class JointMechanism(Mechanism):
 
     Examples
     --------
-    >>> from sfumato.games.joint.billboard import Billboard
+    >>> from sfumato.games import Billboard
     >>> issubclass(Billboard, JointMechanism)
     True
     """
@@ -126,8 +126,7 @@ class JointRelease(Release):
 
     Examples
     --------
-    >>> from sfumato.games.joint.billboard import Billboard
-    >>> from sfumato.games.joint.voting import PrivateDictator
+    >>> from sfumato.games import Billboard, PrivateDictator
     >>> def respond(signal, report):
     ...     return "stay" if signal == report[0] else "leave"
     >>> board = Billboard(signal=PrivateDictator(candidates=2, epsilon=9), respond=respond, agents=2)

@@ -36,8 +36,7 @@ class Advice:
 
     Examples
     --------
-    >>> from sfumato.games.joint.billboard import Billboard
-    >>> from sfumato.games.joint.voting import PrivateDictator
+    >>> from sfumato.games import Billboard, PrivateDictator
     >>> def respond(signal, report):
     ...     return "stay" if signal == report[0] else "leave"
     >>> board = Billboard(signal=PrivateDictator(candidates=2, epsilon=1), respond=respond, agents=3)
@@ -115,8 +114,7 @@ class Mediator:
 
     Examples
     --------
-    >>> from sfumato.games.joint.billboard import Billboard
-    >>> from sfumato.games.joint.voting import PrivateDictator
+    >>> from sfumato.games import Billboard, PrivateDictator
     >>> def respond(signal, report):
     ...     return "stay" if signal == report[0] else "leave"
     >>> board = Billboard(signal=PrivateDictator(candidates=2, epsilon=0.1), respond=respond, agents=3)

@@ -97,7 +97,7 @@ class NoRegretPlay(TurnDynamics):
         self._check_turns()
         _check.integer("coins", self.coins)
         if not isinstance(self.swap, bool):
-            _check.refuse("swap", "be True or False", self.swap)
+            _check.refuse("swap", "be True or False", self.swap, "pass True for correlated equilibria")
         largest = self.game.largest_action
         counter = ActionCounter(
             steps=self.rounds,

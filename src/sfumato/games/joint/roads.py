@@ -113,7 +113,7 @@ class RoadNetwork:
             object.__setattr__(self, name, read_only(_positive(name, getattr(self, name), edges)))
         _check.non_negative("growth", self.growth)
         if not 1 <= _check.positive("power", self.power) <= 16:
-            _check.refuse("power", "be from 1 to 16", self.power)
+            _check.refuse("power", "be from 1 to 16", self.power, "pass 4, the usual one")
         object.__setattr__(self, "nodes", nodes)
         edge_of = csr_array((np.arange(edges) + 1, (tails, heads)), shape=(nodes, nodes))
         object.__setattr__(self, "_edge_of", edge_of)

@@ -105,7 +105,9 @@ class PrivateRouting(TurnDynamics):
         least = self.network.most_hops
         most = 2 * least if self.most_edges is None else _check.integer("most_edges", self.most_edges)
         if most < least:
-            _check.refuse("most_edges", f"be at least {least}, for the farthest nodes", self.most_edges)
+            _check.refuse(
+                "most_edges", f"be at least {least}", self.most_edges, "the farthest two nodes need so many"
+            )
         object.__setattr__(self, "most_edges", min(most, self.network.nodes - 1))
         moved = 2 * (self.most_edges or 0)
         counter = ActionCounter(

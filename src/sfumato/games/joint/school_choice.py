@@ -100,14 +100,20 @@ class SchoolChoice(TurnDynamics):
     def __post_init__(self) -> None:
         orders = np.asarray(self.priorities)
         if orders.ndim != 2 or not orders.size or orders.dtype.kind not in "iu":
-            _check.refuse_type("priorities", "be an order of all students for each school", orders)
+            _check.refuse_type(
+                "priorities",
+                "be whole numbers with two axes",
+                orders,
+                "pass an order of students for each school",
+            )
+        remedy = "list each student once in each row, counting from 0"
         if not (np.sort(orders, axis=1) == np.arange(orders.shape[1])).all():
-            _check.refuse_state("priorities", "be orders of all students", "one of them is none")
+            _check.refuse_state("priorities", "be orders of all students", "one of them is none", remedy)
         object.__setattr__(self, "priorities", read_only(orders.astype(np.int64)))
         object.__setattr__(self, "agents", orders.shape[1])
         seats = np.asarray(self.seats)
         if seats.shape != orders.shape[:1] or seats.dtype.kind not in "iu" or not (seats > 0).all():
-            _check.refuse_type("seats", "be positive whole numbers, one for each school", seats)
+            _check.refuse_type("seats", "be positive whole numbers", seats, "pass one for each school")
         object.__setattr__(self, "seats", tuple(seats.tolist()))
         _check.integer("batch", self.batch, minimum=1)
         _check.unit_interval("beta", self.beta)
@@ -118,7 +124,9 @@ class SchoolChoice(TurnDynamics):
         schools = len(orders)
         choices = schools if self.choices is None else _check.integer("choices", self.choices, minimum=1)
         if choices > schools:
-            _check.refuse("choices", f"be at most the {schools} schools", choices)
+            _check.refuse(
+                "choices", f"be at most {schools}", choices, "no student can list more schools than there are"
+            )
         object.__setattr__(self, "choices", choices)
         object.__setattr__(self, "_counter", self._count())
         if self.reserve > min(self.seats):

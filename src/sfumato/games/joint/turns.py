@@ -34,10 +34,10 @@ class Players(Protocol):
 class TurnDynamics(JointMechanism):
     r"""Agents act in rounds, block by block, and each reads the noisy sums of all actions only.
 
-    A subclass is a frozen dataclass with the fields below. Its players are a deterministic function of
-    the sums and of their own reports.
+    A subclass is a frozen dataclass, whose players are a deterministic function of the sums and of their own
+    reports.
 
-    Parameters
+    Attributes
     ----------
     agents : int
         How many; public. Block b of B is the agents from b n / B on, by position.
@@ -45,6 +45,8 @@ class TurnDynamics(JointMechanism):
         In each round each block has one step.
     epsilon, delta : float
         Of all steps together.
+    closing : bool
+        Whether one more round follows, in which nobody acts but the last sums are counted.
 
     Notes
     -----
@@ -60,7 +62,6 @@ class TurnDynamics(JointMechanism):
     blocks: int
     epsilon: float
     closing: ClassVar[bool] = False
-    """Whether one more round follows, in which nobody acts but the last sums are counted."""
 
     @property
     @abstractmethod
@@ -122,7 +123,9 @@ class TurnDynamics(JointMechanism):
         _check.integer("agents", self.agents, minimum=1)
         _check.integer("rounds", self.rounds, minimum=1)
         if _check.integer("blocks", self.blocks, minimum=1) > self.agents:
-            _check.refuse("blocks", f"be at most the {self.agents} agents", self.blocks)
+            _check.refuse(
+                "blocks", f"be at most {self.agents}", self.blocks, "no block may be without agents"
+            )
 
     @property
     def block_size(self) -> int:

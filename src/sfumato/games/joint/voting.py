@@ -158,7 +158,7 @@ class PositionalVote(VotingRule):
     def __post_init__(self) -> None:
         _check_candidates(self.candidates)
         if self.rule not in get_args(_Rule):
-            _check.refuse("rule", "be plurality, veto, borda or harmonic", self.rule)
+            _check.refuse("rule", "be plurality, veto, borda or harmonic", self.rule, "pass borda, for one")
         _check.fraction("epsilon", self.epsilon)
 
     @property
@@ -210,7 +210,17 @@ class PositionalVote(VotingRule):
         return found
 
     def probabilities(self, ballots: Any) -> _Floats:
-        """Return the probability of each winner; see `VotingRule.probabilities`."""
+        """Return the probability of each winner: private, for tests and for `distortion`.
+
+        Parameters
+        ----------
+        ballots : array of shape (voters, candidates)
+            Each voter's candidates, the best first.
+
+        Returns
+        -------
+        float64 array of shape (candidates,)
+        """
         return self._mechanism().probabilities(self.scores(ballots))
 
     def _draw(self, ballots: _Ballots, source: RandomSource) -> int:
@@ -270,7 +280,7 @@ class PrivateDictator(VotingRule):
     def __post_init__(self) -> None:
         _check_candidates(self.candidates)
         if not Fraction(1, 1 << 20) <= _check.fraction("epsilon", self.epsilon) <= 32:
-            _check.refuse("epsilon", "be from 2**-20 to 32", self.epsilon)
+            _check.refuse("epsilon", "be from 2**-20 to 32", self.epsilon, "pass 1.0, for one")
 
     @property
     def added(self) -> Fraction:
@@ -284,7 +294,17 @@ class PrivateDictator(VotingRule):
         return PureDP(fraction_up(drawn_epsilon(self.epsilon)), neighboring=Neighboring.REPLACE_ONE)
 
     def probabilities(self, ballots: Any) -> _Floats:
-        """Return the probability of each winner; see `VotingRule.probabilities`."""
+        """Return the probability of each winner: private, for tests and for `distortion`.
+
+        Parameters
+        ----------
+        ballots : array of shape (voters, candidates)
+            Each voter's candidates, the best first.
+
+        Returns
+        -------
+        float64 array of shape (candidates,)
+        """
         weights = self._weights(ranked_ballots(ballots, self.candidates))
         total = sum(weights)
         return np.array([float(Fraction(weight, total)) for weight in weights])
@@ -305,7 +325,7 @@ class PrivateDictator(VotingRule):
 
 def _check_candidates(candidates: int) -> None:
     if _check.integer("candidates", candidates, minimum=2) > _MOST:
-        _check.refuse("candidates", f"be at most {_MOST:,}", candidates)
+        _check.refuse("candidates", f"be at most {_MOST:,}", candidates, "hold a first round on fewer")
 
 
 def _uniform_below(bound: int, source: RandomSource) -> int:

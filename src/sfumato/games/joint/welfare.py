@@ -84,7 +84,7 @@ def welfare_ceiling(values: Any, supply: Sequence[int], prices: Any, *, capacity
     table = clipped(values)
     costs = np.asarray(prices, np.float64)
     if costs.shape != table.shape[1:] or not (costs >= 0).all():
-        _check.refuse_type("prices", "be non-negative, one for each good", costs)
+        _check.refuse_type("prices", "be non-negative numbers", costs, "pass one for each good")
     gains = np.maximum(table - costs, 0.0)
     best = np.sort(gains, axis=1)[:, -capacity:]
     return float(costs @ np.asarray(supply, np.float64) + best.sum())
