@@ -123,8 +123,9 @@ class PrivateAllocation(TurnDynamics):
 
     References
     ----------
-    Hsu, Huang, Roth, Roughgarden, Wu (2014), "Private matchings and allocations" (STOC), Algorithm 1 and
-    Theorem 1 for unit demand, Section 4 for gross substitutes; there a block is one agent.
+    Hsu, Huang, Roth, Roughgarden, Wu (2014), "Private matchings and allocations" (STOC), for unit demand
+    and for gross substitutes, where a block is one agent; Kelso, Crawford (1982), "Job matching, coalition
+    formation, and gross substitutes".
 
     Examples
     --------

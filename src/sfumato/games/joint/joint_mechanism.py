@@ -41,7 +41,7 @@ class JointMechanism(Mechanism):
     ----------
     Kearns, Pai, Roth, Ullman (2014), "Mechanism design in large games: incentives and privacy", for joint
     differential privacy; Hsu, Huang, Roth, Roughgarden, Wu (2014), "Private matchings and allocations",
-    Lemma 2, for the billboard lemma.
+    for the billboard lemma.
 
     Examples
     --------

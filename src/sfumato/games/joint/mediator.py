@@ -109,7 +109,7 @@ class Mediator:
     References
     ----------
     McSherry, Talwar (2007), "Mechanism design via differential privacy"; Kearns, Pai, Roth, Ullman (2014),
-    "Mechanism design in large games: incentives and privacy", Theorem 6; Rogers, Roth (2014), "Asymptotically
+    "Mechanism design in large games: incentives and privacy"; Rogers, Roth (2014), "Asymptotically
     truthful equilibrium selection in large congestion games", for weak mediators.
 
     Examples

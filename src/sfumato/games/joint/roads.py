@@ -99,7 +99,8 @@ class RoadNetwork:
     power: float = 4.0
     nodes: int = field(init=False)
     most_hops: int = field(init=False)
-    _edge_of: csr_array = field(init=False, repr=False)
+    _order: _Integers = field(init=False, repr=False)
+    _keys: _Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         tails, heads = (_nodes(name, getattr(self, name)) for name in ("tails", "heads"))
@@ -115,9 +116,10 @@ class RoadNetwork:
         if not 1 <= _check.positive("power", self.power) <= 16:
             _check.refuse("power", "be from 1 to 16", self.power, "pass 4, the usual one")
         object.__setattr__(self, "nodes", nodes)
-        edge_of = csr_array((np.arange(edges) + 1, (tails, heads)), shape=(nodes, nodes))
-        object.__setattr__(self, "_edge_of", edge_of)
-        hops = dijkstra(edge_of, unweighted=True)
+        keys = tails * nodes + heads
+        object.__setattr__(self, "_order", np.argsort(keys))
+        object.__setattr__(self, "_keys", keys[self._order])
+        hops = dijkstra(self._graph(np.ones(edges)), unweighted=True)
         if not np.isfinite(hops).all():
             remedy = "leave nodes out, or add edges"
             _check.refuse_state(
@@ -158,9 +160,7 @@ class RoadNetwork:
         -------
         (float64 array, int32 array), each of shape (k, nodes)
         """
-        order = self._edge_of.data - 1
-        parts = np.maximum(costs, _TINY)[order], self._edge_of.indices, self._edge_of.indptr
-        graph = csr_array(parts, shape=self._edge_of.shape)
+        graph = self._graph(np.maximum(costs, _TINY))
         distances, before = dijkstra(graph, indices=origins, return_predecessors=True)
         return distances, before
 
@@ -253,8 +253,14 @@ class RoadNetwork:
             travel_time=float(own.mean()),
         )
 
+    def _graph(self, costs: _Floats) -> csr_array:
+        """Return the graph with costs, in the order and the type of index that every scipy takes."""
+        starts = np.searchsorted(self.tails[self._order], np.arange(self.nodes + 1)).astype(np.int32)
+        ends = self.heads[self._order].astype(np.int32)
+        return csr_array((costs[self._order], ends, starts), shape=(self.nodes, self.nodes))
+
     def _edge_numbers(self, tails: _Integers, heads: _Integers) -> _Integers:
-        return np.asarray(self._edge_of[tails, heads]).ravel().astype(np.int64) - 1
+        return self._order[np.searchsorted(self._keys, tails * self.nodes + heads)]
 
 
 def _nodes(name: str, value: object) -> _Integers:

@@ -141,8 +141,8 @@ class PositionalVote(VotingRule):
     References
     ----------
     Lee (2015), "Efficient, private, and epsilon-strategyproof elicitation of tournament voting rules", for
-    random private rules; Caragiannis, Nath, Procaccia, Shah (2017), "Subset selection via implicit
-    utilitarian voting", for harmonic points.
+    random private rules; Boutilier, Caragiannis, Haber, Lu, Procaccia, Sheffet (2015), "Optimal social choice
+    functions: a utilitarian view", for harmonic points.
 
     Examples
     --------
