@@ -18,6 +18,7 @@ BENCHMARKS = {
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
     "intervals": "benchmarks.intervals",
+    "joint-privacy": "benchmarks.joint_privacy",
     "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
     "local": "benchmarks.local",
