@@ -1,4 +1,4 @@
-"""Private allocation and routing: welfare and its ceiling, gaps beside runs without noise, CPU time, memory."""
+"""Private allocation and routing: welfare, gaps beside runs without noise, CPU time and memory."""
 
 from __future__ import annotations
 
