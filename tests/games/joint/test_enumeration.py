@@ -111,6 +111,7 @@ def test_too_large_a_game_is_refused(monkeypatch):
     with pytest.raises(ParameterError, match="types must be at least 2"):
         check_joint_privacy(board, [(0, 1)], lambda reports: {0: 1.0}, epsilon=1.0)
     few = Billboard(signal=PrivateDictator(candidates=2, epsilon=1), respond=repeat, agents=2)
-    monkeypatch.setattr("sfumato.games.joint.enumeration._MOST", 7)
+    monkeypatch.setattr("sfumato.games.joint.enumeration._MOST", 4)
+    assert check_joint_privacy(few, [0, 1], lambda reports: {0: 1.0}, epsilon=1.0).measured_epsilon == 0
     with pytest.raises(ParameterError, match="types must give at most"):
         check_joint_privacy(few, [0, 1], lambda reports: {0: 0.5, 1: 0.5}, epsilon=1.0)

@@ -64,6 +64,23 @@ def test_actions_are_drawn_by_the_announced_strategies():
     assert np.abs(first - 1 / 3).max() < 0.02
 
 
+def test_the_first_steps_by_hand():
+    for swap in (False, True):
+        play, _, signal, _ = played(100, 30, swap=swap)
+        learners = play._players(np.arange(2), np.arange(2))
+        learners.observe(np.arange(2), signal[0])
+        costs = play.game.uses @ play.game.costs(signal[0])
+        rate = np.sqrt(8 * np.log(3) * (3 if swap else 1) / 30) / play.game.largest_cost
+        weights = np.exp(-rate * costs * (1 / 3 if swap else 1))
+        assert learners.strategy == pytest.approx(weights / weights.sum(axis=1, keepdims=True))
+
+
+def test_a_type_with_one_action_takes_it():
+    game = CongestionGame(uses=[[[1]]], fixed=[0.0], growth=[0.0], agents=4)
+    play = NoRegretPlay(game=game, epsilon=1.0, delta=1e-6, rounds=3)
+    assert not play.release([0] * 4, rng=1).parts([0] * 4).any()
+
+
 def test_stationary_distributions():
     rows = np.random.default_rng(4).dirichlet(np.ones(4), (5, 4))
     found = _stationary(rows)

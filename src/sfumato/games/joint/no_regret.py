@@ -142,7 +142,7 @@ class _Learners:
         self.play, self.game, self.agents, self.types = play, play.game, agents, types
         kinds, listed = self.game.uses.shape[:2]
         copies = listed if play.swap else 1
-        self.rate = math.sqrt(8 * copies * math.log(max(2, listed)) / play.rounds)
+        self.rate = math.sqrt(8 * copies * math.log(listed) / play.rounds)
         self.rate /= self.game.largest_cost or 1.0
         self.losses = np.zeros((kinds, listed, listed) if play.swap else (kinds, 1, listed))
         self.strategy = np.full((kinds, listed), 1 / listed)
