@@ -95,6 +95,8 @@ def test_what_is_refused():
             PositionalVote(candidates=candidates, rule="borda", epsilon=1.0)
         with pytest.raises(ParameterError, match="candidates must"):
             PrivateDictator(candidates=candidates, epsilon=1.0)
+    for epsilon in (32, 2.0**-20):
+        assert PrivateDictator(candidates=3, epsilon=epsilon).added > 0
     for epsilon in (33, 2.0**-21):
         with pytest.raises(ParameterError, match="epsilon must be from"):
             PrivateDictator(candidates=3, epsilon=epsilon)
