@@ -90,6 +90,7 @@ def test_agents_who_run_out_of_bids_are_counted():
 
 
 def test_prices_and_counts_before_anyone_bids():
+    assert PrivateAllocation(**GIVEN | {"turns": 40}).turns == 12
     market = PrivateAllocation(**GIVEN)
     signal, goods, welfare = played(market, np.full((2400, 3), -1.0), 3)
     assert welfare == 0

@@ -72,6 +72,7 @@ def test_turns_and_tolerance():
     rows = iter(signal[:40])
     early.play(players, np.arange(400), lambda change: next(rows))
     assert np.array_equal(players.routes, part)
+    assert PrivateRouting(**given, turns=9).turns == 4
     stubborn = PrivateRouting(**given, turns=4, tolerance=0.999)
     rows = iter(signal)
     players = stubborn._players(np.arange(400), trips)
