@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truthfulness
     from sfumato.games.outcome import Outcome
     from sfumato.games.social_choice import Commitment, SocialChoice
+    from sfumato.games.truthful.facility_location import (
+        facility_location,
+        price_list,
+        price_scores,
+        tree_distances,
+    )
+    from sfumato.games.truthful.gap_mechanism import GapMechanism, LotteryProbabilities
 
 __all__ = [
     "AttributeAuction",
@@ -37,6 +44,8 @@ __all__ = [
     "DigitalGoods",
     "ExponentialChoice",
     "Game",
+    "GapMechanism",
+    "LotteryProbabilities",
     "MarketPrices",
     "Misreport",
     "OptimalPrice",
@@ -48,9 +57,13 @@ __all__ = [
     "SocialChoice",
     "TruthfulnessBound",
     "UniformPrice",
+    "facility_location",
     "multi_unit_vickrey",
+    "price_list",
+    "price_scores",
     "regret",
     "revenue_guarantee",
+    "tree_distances",
     "truthfulness",
     "vcg",
 ]
@@ -65,6 +78,8 @@ __getattr__, __dir__ = attach(
         "DigitalGoods": "sfumato.games.auctions.digital_goods",
         "ExponentialChoice": "sfumato.games.exponential_choice",
         "Game": "sfumato.games.game",
+        "GapMechanism": "sfumato.games.truthful.gap_mechanism",
+        "LotteryProbabilities": "sfumato.games.truthful.gap_mechanism",
         "MarketPrices": "sfumato.games.auctions.attribute_auction",
         "Misreport": "sfumato.games.incentives.largest_gain",
         "OptimalPrice": "sfumato.games.auctions.digital_goods",
@@ -76,9 +91,13 @@ __getattr__, __dir__ = attach(
         "SocialChoice": "sfumato.games.social_choice",
         "TruthfulnessBound": "sfumato.games.incentives.truthfulness_bound",
         "UniformPrice": "sfumato.games.auctions.vickrey",
+        "facility_location": "sfumato.games.truthful.facility_location",
         "multi_unit_vickrey": "sfumato.games.auctions.vickrey",
+        "price_list": "sfumato.games.truthful.facility_location",
+        "price_scores": "sfumato.games.truthful.facility_location",
         "regret": "sfumato.games.incentives.largest_gain",
         "revenue_guarantee": "sfumato.games.auctions.revenue_guarantee",
+        "tree_distances": "sfumato.games.truthful.facility_location",
         "truthfulness": "sfumato.games.incentives.truthfulness_bound",
         "vcg": "sfumato.games.auctions.vickrey",
     },
