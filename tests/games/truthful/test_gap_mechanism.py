@@ -76,6 +76,20 @@ def test_screening_sees_what_is_imposed(monkeypatch: pytest.MonkeyPatch) -> None
     assert regret(mechanism, SALE).gain == pytest.approx(plain.gain, abs=1e-12)
 
 
+def test_a_game_with_other_best_actions_is_refused() -> None:
+    mechanism = GapMechanism.calibrated(SALE, epsilon=0.5)
+    shy = Game(
+        types=SALE.types,
+        alternatives=SALE.alternatives,
+        actions=SALE.actions,
+        utilities=-SALE.utilities,
+        agents=5,
+        utility_range=(-4, 4),
+    )
+    with pytest.raises(ParameterError, match="game must have the best actions that are imposed"):
+        regret(mechanism, shy)
+
+
 @pytest.mark.parametrize(
     "distances",
     [
@@ -180,11 +194,11 @@ def test_too_many_profiles_leave_the_least_unknown(monkeypatch: pytest.MonkeyPat
         ({"distribution": [np.inf, 0, 0, 0, 0, 0]}, "distribution must be finite"),
         (
             {"game": facility_location(LINE, 1 - np.eye(4), agents=3, facilities=1)},
-            "game must separate all types, but some lie loses nothing anywhere",
+            "game must have types that actions tell apart, but some lie loses nothing anywhere",
         ),
         (
             {"game": price_list((1, 2), (1, 2), agents=3)},
-            "game must separate all types",
+            "game must have types that actions tell apart",
         ),
         (
             {"game": Game(types="a", alternatives="xy", utilities=[[0, 1]], agents=2)},

@@ -100,7 +100,9 @@ def tree_distances(points: Any, edges: Iterable[tuple[Any, Any, float]]) -> NDAr
     count = 0
     for first, second, length in edges:
         if first not in place or second not in place:
-            _check.refuse_state("edges", "join the points", "one ends at another point", "list all points")
+            _check.refuse_state(
+                "edges", "be between the points", "one ends at another point", "list all points"
+            )
         number = _check.positive("edges", length, "give each edge its length")
         links[place[first]].append((place[second], number))
         links[place[second]].append((place[first], number))
@@ -116,7 +118,7 @@ def tree_distances(points: Any, edges: Iterable[tuple[Any, Any, float]]) -> NDAr
                     todo.append(there)
     if count != len(labels) - 1 or np.isinf(found).any():
         remedy = "pass one edge fewer than points, so that all are joined"
-        _check.refuse_state("edges", "form a tree", "they do not", remedy)
+        _check.refuse_state("edges", "be those of a tree", "they do not", remedy)
     return np.asarray((found + found.T) / 2)
 
 
@@ -196,5 +198,5 @@ def _metric(distances: Any, size: int) -> NDArray[np.float64]:
         _check.refuse_state("points", "be two or more", "there is one", "list where facilities may be")
     for middle in range(size):
         if (found > (found[:, middle, None] + found[middle]) * (1 + _ROUNDING)).any():
-            _check.refuse_state("distances", "satisfy the triangle inequality", "they do not", remedy)
+            _check.refuse_state("distances", "be a metric", "the triangle inequality does not hold", remedy)
     return found

@@ -220,7 +220,7 @@ class GapMechanism(SocialChoice):
         """
         choice, losses = self.choice, self.lie_losses
         lottery = separating_lottery(self.game)
-        even = float(lottery.gap) / int(lottery.weights.sum()) / self.game.spread
+        even = float(lottery.gap) / int(lottery.weights.sum()) / self.game.range_length
         return LotteryProbabilities(
             least_probability(self.game, choice, losses),
             sufficient_probability(self.game, choice, losses),

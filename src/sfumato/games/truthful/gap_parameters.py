@@ -117,18 +117,18 @@ def best_lottery(game: Game) -> NDArray[np.int64]:
     ParameterError
         If some lie never loses anything.
     """
-    if len(game.types) < 2:
-        _check.refuse_state("game", "have two types or more", "it has one: nobody can lie", "add types")
     losses = _pair_losses(game)
     off = ~np.eye(len(game.types), dtype=bool)
     pairs = np.unique(losses[:, off].reshape(-1, losses.shape[-1]), axis=0)
-    if not (pairs.max(axis=1) > _SLACK * game.spread).all():
+    if not (pairs.max(axis=1) > _SLACK * game.range_length).all():
         remedy = "offer alternatives and actions that some types want and others do not"
-        _check.refuse_state("game", "separate all types", "some lie loses nothing anywhere", remedy)
+        _check.refuse_state(
+            "game", "have types that actions tell apart", "some lie loses nothing anywhere", remedy
+        )
     size = losses.shape[-1]
     found = linprog(
         np.append(np.zeros(size), -1.0),
-        A_ub=np.hstack([-pairs / game.spread, np.ones((len(pairs), 1))]),
+        A_ub=np.hstack([-pairs / game.range_length, np.ones((len(pairs), 1))]),
         b_ub=np.zeros(len(pairs)),
         A_eq=np.append(np.ones(size), 0.0)[None],
         b_eq=[1.0],
@@ -201,5 +201,5 @@ def up_to_scale(probability: float) -> Fraction:
 
 def _enough(gain: float, loss: float, game: Game) -> float:
     """Return q with ``(1 - q) gain <= q loss``, with room for the rounding of both."""
-    gain += _SLACK * game.spread
-    return min(1.0, gain / (gain + max(loss - _SLACK * game.spread, 0.0)) * (1 + _SLACK))
+    gain += _SLACK * game.range_length
+    return min(1.0, gain / (gain + max(loss - _SLACK * game.range_length, 0.0)) * (1 + _SLACK))
