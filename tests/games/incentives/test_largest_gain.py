@@ -97,8 +97,11 @@ def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.
     assert found.gain.upper == found.bound > exact.gain.upper
     assert 0.9 * exact.gain.lower <= found.gain.lower <= exact.gain.upper
     assert not found.dominant
-    one, _ = climb(Gains(choice, game, 0), 1, 5)
+    one, seen = climb(Gains(choice, game, 0), 1, 5)
     assert one.gain <= exact.gain.upper
+    assert seen > 64
+    assert seen % 64 == 1
+    assert found.profiles > 6 * 64
 
 
 def test_utilities_that_are_not_those_of_the_mechanism_are_judged_too() -> None:
