@@ -104,6 +104,18 @@ def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.
     assert found.profiles > 6 * 64
 
 
+def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
+    table = RNG.random((2, 3, 3))
+    general = Game(types=range(3), alternatives=range(3), utilities=table, agents=2, anonymous=False)
+    found = regret(ExponentialChoice(game=general, epsilon=1), general)
+    assert not found.exact
+    assert found.gain.lower <= brute(ExponentialChoice(game=general, epsilon=1), general) + 1e-9
+    alike = Game(types=range(3), alternatives=range(3), utilities=table[0], agents=2)
+    assert regret(ExponentialChoice(game=alike, epsilon=1), alike).exact
+    assert not regret(ExponentialChoice(game=alike, epsilon=90), alike).exact  # beyond single precision
+
+
 def test_utilities_that_are_not_those_of_the_mechanism_are_judged_too() -> None:
     table = RNG.random((3, 3))
     game = Game(types="abc", alternatives="xyz", utilities=table, agents=3)
