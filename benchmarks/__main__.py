@@ -15,6 +15,7 @@ BENCHMARKS = {
     "audit-power": "benchmarks.audit_power",
     "bounds": "benchmarks.bounds",
     "federated": "benchmarks.federated",
+    "games": "benchmarks.games",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
     "intervals": "benchmarks.intervals",

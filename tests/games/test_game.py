@@ -30,7 +30,7 @@ def test_a_callable_sees_labels_that_are_numbers_and_positions_of_others() -> No
     )
     assert game.utilities.shape == (2, 2, 3, 2)
     assert game.utilities[1, 1, 2, 1] == 20 + 3 + 2 + 10
-    assert game.spread == 100
+    assert game.range_length == 100
 
 
 def test_the_best_action_is_the_types_own_and_the_first_of_equals() -> None:

@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+        facility_location,
+        price_list,
+        price_scores,
+        tree_distances,
+    )
     from sfumato.games.auctions.attribute_auction import AttributeAuction, MarketPrices
     from sfumato.games.auctions.digital_goods import BestBid, DigitalGoods, OptimalPrice
     from sfumato.games.auctions.posted_price import PostedPrice
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
     from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
     from sfumato.games.outcome import Outcome
     from sfumato.games.social_choice import Commitment, SocialChoice
+    from sfumato.games.truthful.facility_location import (
+    from sfumato.games.truthful.gap_mechanism import GapMechanism, LotteryProbabilities
 
 __all__ = [
     "ActionCounter",
@@ -58,9 +65,11 @@ __all__ = [
     "EquilibriumGap",
     "ExponentialChoice",
     "Game",
+    "GapMechanism",
     "JointMechanism",
     "JointPrivacyCheck",
     "JointRelease",
+    "LotteryProbabilities",
     "MarketPrices",
     "Mediator",
     "Misreport",
@@ -85,10 +94,14 @@ __all__ = [
     "VotingRule",
     "check_joint_privacy",
     "distortion",
+    "facility_location",
     "multi_unit_vickrey",
     "optimal_welfare",
+    "price_list",
+    "price_scores",
     "regret",
     "revenue_guarantee",
+    "tree_distances",
     "truthfulness",
     "vcg",
     "welfare_ceiling",
@@ -110,9 +123,11 @@ __getattr__, __dir__ = attach(
         "EquilibriumGap": "sfumato.games.joint.roads",
         "ExponentialChoice": "sfumato.games.exponential_choice",
         "Game": "sfumato.games.game",
+        "GapMechanism": "sfumato.games.truthful.gap_mechanism",
         "JointMechanism": "sfumato.games.joint.joint_mechanism",
         "JointPrivacyCheck": "sfumato.games.joint.enumeration",
         "JointRelease": "sfumato.games.joint.joint_mechanism",
+        "LotteryProbabilities": "sfumato.games.truthful.gap_mechanism",
         "MarketPrices": "sfumato.games.auctions.attribute_auction",
         "Mediator": "sfumato.games.joint.mediator",
         "Misreport": "sfumato.games.incentives.largest_gain",
@@ -137,10 +152,14 @@ __getattr__, __dir__ = attach(
         "VotingRule": "sfumato.games.joint.voting",
         "check_joint_privacy": "sfumato.games.joint.enumeration",
         "distortion": "sfumato.games.joint.distortion",
+        "facility_location": "sfumato.games.truthful.facility_location",
         "multi_unit_vickrey": "sfumato.games.auctions.vickrey",
         "optimal_welfare": "sfumato.games.joint.welfare",
+        "price_list": "sfumato.games.truthful.facility_location",
+        "price_scores": "sfumato.games.truthful.facility_location",
         "regret": "sfumato.games.incentives.largest_gain",
         "revenue_guarantee": "sfumato.games.auctions.revenue_guarantee",
+        "tree_distances": "sfumato.games.truthful.facility_location",
         "truthfulness": "sfumato.games.incentives.truthfulness_bound",
         "vcg": "sfumato.games.auctions.vickrey",
         "welfare_ceiling": "sfumato.games.joint.welfare",

@@ -45,7 +45,9 @@ class ExponentialChoice(SocialChoice):
     Attributes
     ----------
     steps : int64 array
-        The scores, in whole steps of a power of two.
+        The scores, in whole steps.
+    step : float
+        A power of two.
     range : int
         By how many steps one report moves the difference of two alternatives' scores at most.
 
@@ -82,6 +84,7 @@ class ExponentialChoice(SocialChoice):
     scores: Any = None
     steps: NDArray[np.int64] = field(init=False, repr=False)
     range: int = field(init=False, repr=False)
+    step: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
@@ -94,7 +97,9 @@ class ExponentialChoice(SocialChoice):
         if not np.isfinite(scores).all():
             _check.refuse_state("scores", "be finite", "some are not", "bound them")
         object.__setattr__(self, "scores", read_only(scores))
-        object.__setattr__(self, "steps", read_only(_steps(scores, game.agents)))
+        step, steps = _steps(scores, game.agents)
+        object.__setattr__(self, "step", step)
+        object.__setattr__(self, "steps", read_only(steps))
         object.__setattr__(self, "range", _range(self.steps))
         if not self.range:
             found = "each report adds the same to all alternatives"
@@ -175,14 +180,14 @@ class ExponentialChoice(SocialChoice):
         return choose(-self.totals(profile[None])[0], self.rate, rng=source), False
 
 
-def _steps(scores: NDArray[np.float64], agents: int) -> NDArray[np.int64]:
-    """Return scores as whole steps of a power of two, 2^30 of them or fewer for the largest."""
+def _steps(scores: NDArray[np.float64], agents: int) -> tuple[float, NDArray[np.int64]]:
+    """Return a power of two and scores in whole steps of it: 2^30 of them or fewer for the largest."""
     largest = float(np.abs(scores).max())
     if not largest:
-        return np.zeros(scores.shape, np.int64)
+        return 1.0, np.zeros(scores.shape, np.int64)
     bits = min(_BITS, (_LIMIT // agents).bit_length() - 1)
     exponent = math.frexp(largest)[1] - bits
-    return np.rint(np.ldexp(scores, -exponent)).astype(np.int64)
+    return math.ldexp(1.0, exponent), np.rint(np.ldexp(scores, -exponent)).astype(np.int64)
 
 
 def _range(table: NDArray[np.int64]) -> int:

@@ -98,7 +98,7 @@ class Game:
                 object.__setattr__(self, name, as_labels(name, getattr(self, name)))
         _check.integer("agents", self.agents, minimum=1)
         if not isinstance(self.anonymous, bool):
-            _check.refuse("anonymous", "be True or False", self.anonymous)
+            _check.refuse("anonymous", "be True or False", self.anonymous, "pass True if agents are alike")
         object.__setattr__(self, "utility_range", as_range("utility_range", self.utility_range))
         object.__setattr__(self, "utilities", read_only(self._table()))
         object.__setattr__(self, "_best", read_only(self.utilities.argmax(axis=-1)))
@@ -123,7 +123,7 @@ class Game:
         return np.moveaxis(np.take_along_axis(self.utilities, reports, axis=-1), -1, -2)
 
     @property
-    def spread(self) -> float:
+    def range_length(self) -> float:
         """The length of the utility range."""
         return self.utility_range[1] - self.utility_range[0]
 

@@ -14,7 +14,7 @@ from sfumato.games import AttributeAuction, DigitalGoods
 
 from .few_prices import enumerated, use_few_prices
 
-ATTRIBUTES = {"region": ["n", "s", "n", "s"], "age": [1, 1, 1, 2]}
+ATTRIBUTES: dict[str, list[Any]] = {"region": ["n", "s", "n", "s"], "age": [1, 1, 1, 2]}
 
 
 def joint(auction: AttributeAuction, bids: Any) -> dict[Any, np.ndarray]:

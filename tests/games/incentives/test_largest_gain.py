@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games import Commitment, ExponentialChoice, Game, SocialChoice, regret
 from sfumato.games.incentives import largest_gain
 from sfumato.games.incentives.gain_search import climb
 from sfumato.games.incentives.gains import Gains
+from sfumato.numerics import RandomSource
+from sfumato.privacy import Neighboring, PrivacyLoss, PureDP
 
 RNG = np.random.default_rng(11)
 
@@ -93,8 +97,23 @@ def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.
     assert found.gain.upper == found.bound > exact.gain.upper
     assert 0.9 * exact.gain.lower <= found.gain.lower <= exact.gain.upper
     assert not found.dominant
-    one, _ = climb(Gains(choice, game, 0), 1, 5)
+    one, seen = climb(Gains(choice, game, 0), 1, 5)
     assert one.gain <= exact.gain.upper
+    assert seen > 64
+    assert seen % 64 == 1
+    assert found.profiles > 6 * 64
+
+
+def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
+    table = RNG.random((2, 3, 3))
+    general = Game(types=range(3), alternatives=range(3), utilities=table, agents=2, anonymous=False)
+    found = regret(ExponentialChoice(game=general, epsilon=1), general)
+    assert not found.exact
+    assert found.gain.lower <= brute(ExponentialChoice(game=general, epsilon=1), general) + 1e-9
+    alike = Game(types=range(3), alternatives=range(3), utilities=table[0], agents=2)
+    assert regret(ExponentialChoice(game=alike, epsilon=1), alike).exact
+    assert not regret(ExponentialChoice(game=alike, epsilon=90), alike).exact  # beyond single precision
 
 
 def test_utilities_that_are_not_those_of_the_mechanism_are_judged_too() -> None:
@@ -120,6 +139,35 @@ def test_one_agent_alone() -> None:
     game = Game(types="abc", alternatives="xy", utilities=table, agents=1)
     choice = ExponentialChoice(game=game, epsilon=1)
     assert regret(choice, game).gain.lower == pytest.approx(brute(choice, game), abs=1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dictator(SocialChoice):
+    """The first agent's report is the alternative, with probability 0.9: somebody's own mechanism."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        return PureDP(2.2, neighboring=Neighboring.REPLACE_ONE)
+
+    def distributions(self, profiles: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.where(profiles[:, :1] == np.arange(2), 0.9, 0.1)
+
+    def draw(self, profile: NDArray[np.int64], source: RandomSource) -> tuple[int, bool]:
+        return int(profile[0]), False
+
+
+def test_a_mechanism_of_ones_own_is_not_taken_for_anonymous() -> None:
+    game = Game(types=(0, 1), alternatives=(0, 1), utilities=[[0, 1], [1, 0]], agents=3)
+    mechanism = Dictator(game=game)
+    found = regret(mechanism, game)
+    assert found.gain.lower == pytest.approx(0.8)
+    assert found.gain.upper <= found.bound
+    assert (found.witness.agent, found.profiles) == (0, 4)
+    assert mechanism.commitment is None
+    assert mechanism.log_factors is None
+    one = Game(types=(0,), alternatives=(0, 1), utilities=[[0, 1]], agents=3)
+    with pytest.raises(ParameterError, match="game must have two types or more"):
+        regret(Dictator(game=one), one)
 
 
 @pytest.mark.parametrize(

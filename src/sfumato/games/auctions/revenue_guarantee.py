@@ -42,8 +42,8 @@ def revenue_guarantee(*, optimum: float, sold: int, epsilon: float, upper: float
     sold : int
         How many units m that price sells.
     epsilon : float
-        Of the mechanism: weights are ``exp(epsilon * revenue / upper)``. It is the ledger's epsilon here, and
-        half of the one that McSherry and Talwar state.
+        Of the mechanism: weights are ``exp(epsilon * revenue / upper)``. It is what `DigitalGoods` costs;
+        McSherry and Talwar state 2 epsilon for these weights.
     upper : float
         The highest price.
 

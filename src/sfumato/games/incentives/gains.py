@@ -52,7 +52,7 @@ class Gains:
             else lottery.probability * (game.imposed_utilities[own] @ lottery.distribution)
         )
         largest = max(map(abs, game.utility_range))
-        self.slack: Final = 4 * PROBABILITY_ERROR * game.spread + _ROUNDING * largest
+        self.slack: Final = 4 * PROBABILITY_ERROR * game.range_length + _ROUNDING * largest
 
     def table(self, others: _Ints) -> _Floats:
         """Return the expected utilities for (m, agents - 1) reports: (m, type, report)."""

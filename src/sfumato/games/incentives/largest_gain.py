@@ -14,7 +14,7 @@ from sfumato.games.game import Game
 from sfumato.games.incentives.gain_search import climb
 from sfumato.games.incentives.gains import Found, Gains
 from sfumato.games.incentives.profiles import all_profiles, multisets, number_of_multisets
-from sfumato.games.incentives.screening import screened
+from sfumato.games.incentives.screening import MOST_REACH, reach, screened
 from sfumato.games.incentives.truthfulness_bound import truthfulness
 from sfumato.games.social_choice import SocialChoice
 from sfumato.numerics.interval import Interval
@@ -119,7 +119,8 @@ def regret(mechanism: SocialChoice, game: Game, *, searches: int = _SEARCHES, se
     Raises
     ------
     ParameterError
-        If the game has other types, alternatives or agents than that of the mechanism.
+        If the game has other types, alternatives or agents than that of the mechanism; or other best actions,
+        where the mechanism imposes them.
 
     Notes
     -----
@@ -146,7 +147,7 @@ def regret(mechanism: SocialChoice, game: Game, *, searches: int = _SEARCHES, se
     """
     _check.instance("mechanism", mechanism, SocialChoice, "pass a mechanism of this room")
     _check.instance("game", game, Game, "pass what agents' utilities are")
-    _require_same(mechanism.game, game)
+    _require_same(mechanism, game)
     searches = _check.integer("searches", searches, minimum=1)
     bound = truthfulness(mechanism.privacy_loss, game.utility_range).gain
     agents = range(1) if mechanism.anonymous and game.anonymous else range(game.agents)
@@ -155,12 +156,17 @@ def regret(mechanism: SocialChoice, game: Game, *, searches: int = _SEARCHES, se
     work = number * len(game.types) * len(game.alternatives)
     if work <= _ENUMERATED:
         found = [_enumerated(each, _others(mechanism, game)) for each in gains]
-    elif mechanism.anonymous and mechanism.log_factors is not None and work <= _SCREENED:
+    elif work <= _SCREENED and _can_be_screened(mechanism):
         found = [screened(each, climb(each, searches, seed)[0]) for each in gains]
     else:
         climbed = [climb(each, searches, seed) for each in gains]
         return _regret(gains, [best for best, _ in climbed], bound, sum(seen for _, seen in climbed), False)
     return _regret(gains, found, bound, number, True)
+
+
+def _can_be_screened(mechanism: SocialChoice) -> bool:
+    logs = mechanism.log_factors
+    return mechanism.anonymous and logs is not None and reach(logs) <= MOST_REACH
 
 
 def _profiles(mechanism: SocialChoice, game: Game) -> int:
@@ -196,10 +202,15 @@ def _regret(gains: list[Gains], found: list[Found], bound: float, profiles: int,
     )
 
 
-def _require_same(first: Game, second: Game) -> None:
+def _require_same(mechanism: SocialChoice, second: Game) -> None:
+    first = mechanism.game
     for name in ("types", "alternatives", "agents"):
         if getattr(first, name) != getattr(second, name):
             remedy = f"pass a game of the mechanism's {name}"
             _check.refuse_state("game", f"have the mechanism's {name}", "it has others", remedy)
+    imposes = mechanism.commitment is not None
+    if imposes and (first.best_actions != second.best_actions).any():
+        remedy = "pass the mechanism's game"
+        _check.refuse_state("game", "have the best actions that are imposed", "it has others", remedy)
     if len(second.types) < 2:
         _check.refuse_state("game", "have two types or more", "it has one: nobody can lie", "add types")

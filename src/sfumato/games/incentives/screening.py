@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sfumato.games.incentives.gains import Found, Gains
 from sfumato.games.incentives.profiles import count_tables
 
-__all__ = ["screened"]
+__all__ = ["MOST_REACH", "reach", "screened"]
 
 _Single = NDArray[np.float32]
 _BLOCK: Final = 512
 _UNIT: Final = 2.0**-24
+MOST_REACH: Final = 60.0
+"""With more, single precision may take a weight for 0 that a report makes large."""
 
 
 class _Half(NamedTuple):
@@ -23,6 +25,11 @@ class _Half(NamedTuple):
 
     counts: NDArray[np.int64]
     logs: NDArray[np.float64]
+
+
+def reach(logs: NDArray[np.float64]) -> float:
+    """Return by how much one report changes the log odds of two alternatives at most, on its own."""
+    return float((logs.max(axis=1) - logs.min(axis=1)).max())
 
 
 def screened(gains: Gains, start: Found) -> Found:
@@ -80,7 +87,9 @@ class _Screen:
     -----
     Weights are at most 1, the largest is 1 before the own report's factor, which is scaled to at most 1 as
     well. A weight is off by some units of 2^-24 (an exponential, two roundings), a sum over S alternatives by
-    S more, and so is an expected utility, of the length of the range; `tolerance` is four times that.
+    S more, and so is an expected utility, of the length of the range. The exponent of a weight is off by as
+    many units as it is long, which counts for no more than the reach of a report, as what is far below every
+    other weight hardly counts; `tolerance` is four times all that.
     """
 
     def __init__(self, gains: Gains) -> None:
@@ -92,7 +101,8 @@ class _Screen:
         imposed = (gains.imposed - np.diagonal(gains.imposed)[:, None]).T  # (report, type)
         self._imposed: _Single | None = imposed.astype(np.float32)[..., None] if imposed.any() else None
         self._own = np.arange(kinds)
-        self.tolerance: Final = 4 * (2 * alternatives + 16) * _UNIT * gains.game.spread + gains.slack
+        units = 2 * alternatives + 16 + 2 * reach(logs)
+        self.tolerance: Final = 4 * units * _UNIT * gains.game.range_length + gains.slack
 
     def close(self, logs: NDArray[np.float64], best: float) -> NDArray[np.int64]:
         """Return the rows of which some lie may gain more than the best one known."""
