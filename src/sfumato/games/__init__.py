@@ -16,11 +16,6 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-        facility_location,
-        price_list,
-        price_scores,
-        tree_distances,
-    )
     from sfumato.games.auctions.attribute_auction import AttributeAuction, MarketPrices
     from sfumato.games.auctions.digital_goods import BestBid, DigitalGoods, OptimalPrice
     from sfumato.games.auctions.posted_price import PostedPrice
@@ -49,6 +44,11 @@ if TYPE_CHECKING:
     from sfumato.games.outcome import Outcome
     from sfumato.games.social_choice import Commitment, SocialChoice
     from sfumato.games.truthful.facility_location import (
+        facility_location,
+        price_list,
+        price_scores,
+        tree_distances,
+    )
     from sfumato.games.truthful.gap_mechanism import GapMechanism, LotteryProbabilities
 
 __all__ = [
