@@ -11,6 +11,7 @@ from sfumato.games.joint.roads import RoadNetwork
 from sfumato.games.joint.routing import PrivateRouting
 from sfumato.games.joint.school_choice import SchoolChoice
 from sfumato.mechanisms.factorization.continual_sum import ContinualSum
+from sfumato.privacy import Neighboring
 
 RNG = np.random.default_rng(8)
 USES = RNG.integers(0, 2, (2, 3, 5))
@@ -149,6 +150,19 @@ def check_parts(mechanism, reports, other):
         assert np.array_equal(counted, mechanism.game.loads(reports, parts[:, -1]))
     if isinstance(mechanism, SchoolChoice):
         assert np.array_equal(counted, np.bincount(parts[parts >= 0], minlength=4))
+
+
+def test_a_ledger_reads_the_guarantee_at_delta():
+    class Book:
+        def charge(self, loss, **given):
+            self.seen = loss, given
+
+    mechanism, reports, _ = CASES[2]
+    book = Book()
+    release = mechanism.release(reports, rng=1, ledger=book, description="roads")
+    given = {"delta": mechanism.delta, "description": "roads", "simulated": True}
+    assert book.seen == (mechanism.privacy_loss, given)
+    assert release.neighboring is mechanism.neighboring is Neighboring.REPLACE_ONE
 
 
 def test_blocks_are_even_and_may_not_outnumber_agents():

@@ -104,9 +104,11 @@ class JointMechanism(Mechanism):
         """
         reports, source = self._checked(value, self.agents), random_source(rng)
         _check.ledger(ledger)
-        receipt = ledger and ledger.charge(
-            self.privacy_loss, delta=self.delta, description=description, simulated=source.simulated
-        )
+        receipt = None
+        if ledger is not None:
+            receipt = ledger.charge(
+                self.privacy_loss, delta=self.delta, description=description, simulated=source.simulated
+            )
         signal = self._announce(reports, source)
         return self._release_as(JointRelease, signal, source, receipt=receipt, mechanism=self)
 
