@@ -77,6 +77,9 @@ def test_reports_and_agents_that_do_not_fit_are_refused():
         board.release({0: BALLOTS[0]})
     with pytest.raises(ParameterError, match="agent must be less than 3, got 3"):
         release.part(3, (0, 1))
+    assert Billboard(signal=VOTE, respond=respond, agents=1).agents == 1
+    with pytest.raises(ParameterError, match="agents must be"):
+        Billboard(signal=VOTE, respond=respond, agents=0)
     with pytest.raises(ParameterError, match="delta must be in"):
         Billboard(signal=VOTE, respond=respond, agents=3, delta=1.0)
 
