@@ -48,7 +48,7 @@ def test_against_linear_programs():
 
 def test_cases_by_hand():
     assert distortion([[0, 1]] * 3, [1.0, 0.0]) == 1.0
-    assert distortion([[0, 1]] * 3, [0.0, 1.0]) == math.inf
+    assert distortion([[0, 1]] * 3, [0.0, 1.0]) == math.inf == distortion([[0, 1]], [0.0, 1.0])
     # All the worst, at a uniform lottery over m candidates: m.
     assert distortion([[0, 1, 2]], [1 / 3] * 3) == pytest.approx(3.0)
 

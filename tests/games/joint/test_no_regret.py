@@ -75,6 +75,14 @@ def test_the_first_steps_by_hand():
         assert learners.strategy == pytest.approx(weights / weights.sum(axis=1, keepdims=True))
 
 
+def test_disjoint_actions_cost_what_is_priced():
+    game = CongestionGame(uses=[[[1, 1, 0, 0], [0, 0, 1, 1]]], fixed=[0.0] * 4, growth=[1.0] * 4, agents=9)
+    play = NoRegretPlay(game=game, epsilon=1.0, delta=1e-6, rounds=3)
+    changed = game.loads([0], [1]) - game.loads([0], [0])
+    assert play.counter.step_squared == play.counter.state_squared == np.square(changed).sum() == 4
+    assert play.swap is False
+
+
 def test_a_type_with_one_action_takes_it():
     game = CongestionGame(uses=[[[1]]], fixed=[0.0], growth=[0.0], agents=4)
     play = NoRegretPlay(game=game, epsilon=1.0, delta=1e-6, rounds=3)

@@ -181,6 +181,7 @@ def test_blocks_are_even_and_may_not_outnumber_agents():
     assert sizes == [3, 2, 2] * 4
     assert shown.shape == (12, 10)
     assert routing.block_size == 3
+    assert PrivateRouting(network=GRID, agents=7, epsilon=1.0, delta=1e-3, blocks=7).block_size == 1
     with pytest.raises(ParameterError, match="blocks must be at most 7, got 8"):
         PrivateRouting(network=GRID, agents=7, epsilon=1.0, delta=1e-3, blocks=8)
     for name in ("agents", "rounds", "blocks"):

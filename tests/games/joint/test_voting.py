@@ -65,6 +65,14 @@ def test_the_dictators_distribution():
     assert 0.73 < drawn.count(0) / 300 < 0.95
 
 
+def test_ballots_of_nobody_are_drawn_evenly():
+    vote = PrivateDictator(candidates=3, epsilon=2.0**-10)
+    drawn = [vote.release([[0, 1, 2]], rng=seed).value for seed in range(300)]
+    # 300 draws with fixed seeds: fewer than 60 of one candidate with probability below 1e-6.
+    assert set(drawn) == {0, 1, 2}
+    assert min(map(drawn.count, range(3))) >= 60
+
+
 def test_no_lie_pays_under_the_dictator():
     vote = PrivateDictator(candidates=3, epsilon=0.5)
     others = [(1, 2, 0), (2, 0, 1)]

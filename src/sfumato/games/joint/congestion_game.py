@@ -198,7 +198,7 @@ class CongestionGame:
         swap = (own - paid.min(axis=2).sum(axis=1)) / rounds
         return PlayRegret(
             external=max(0.0, float(external.max())),
-            swap=max(0.0, float(swap.max())),
+            swap=float(swap.max()),
             mean_external=float(external.mean()),
             mean_swap=float(swap.mean()),
             cost=float(own.mean() / rounds),
