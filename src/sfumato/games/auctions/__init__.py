@@ -1,0 +1,1 @@
+"""Auctions: private prices, what they earn, and the optimum and VCG beside them."""

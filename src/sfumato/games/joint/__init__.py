@@ -1,0 +1,1 @@
+"""Joint differential privacy: what an agent receives is its own; all others learn little of it."""
