@@ -101,6 +101,13 @@ def test_dummies_are_groups_that_nobody_opens() -> None:
         assert abs(drawn.count(number) - 4000 * mass) < 7 * math.sqrt(4000 * mass)
 
 
+def test_there_are_never_fewer_than_no_dummies() -> None:
+    noise = TruncatedLaplace(sensitivity=1, scale=30, limit=Fraction(7, 2), l0=2)
+    plan = Nebula(star=STAR, sampling_probability=0.25, dummies=noise)
+    drawn = [groups for seed in range(60) for groups in plan.dummy_groups(rng=seed)]
+    assert (min(drawn), max(drawn)) == (0, 8)
+
+
 def test_opened_values_are_debiased() -> None:
     reports = [STAR.report(b"a", randomness=STAR.local_randomness(b"a")) for _ in range(12)]
     found = PLAN.estimates(STAR.aggregate([*reports, *PLAN.dummy_reports(rng=1)]))
@@ -116,6 +123,8 @@ def test_calibration_takes_the_fewest_dummies() -> None:
     assert plan.privacy_loss.epsilon(1e-6) > 1.9
     tighter = Nebula.calibrated(star, epsilon=1.5, delta=1e-6, sampling_probability=0.25)
     assert tighter.expected_dummies > plan.expected_dummies
+    rare = Nebula.calibrated(star, epsilon=2.0, delta=1e-3, sampling_probability=1e-4)
+    assert rare.privacy_loss.delta(2.0) <= 1e-3
     with pytest.raises(ParameterError, match="room for dummies"):
         Nebula.calibrated(STAR, epsilon=0.5, delta=1e-6, sampling_probability=0.25)
 

@@ -38,6 +38,8 @@ from sfumato.privacy.nodes.poisson import PoissonSubsampled
 __all__ = ["Nebula"]
 
 _CLOSE: Final = 1.001
+_LARGEST: Final = 64.0
+"""An epsilon at which dummies hide nothing."""
 
 
 @final
@@ -151,7 +153,7 @@ class Nebula:
         def met(part: float) -> bool:
             return at(part).privacy_loss.delta(request.epsilon) <= request.delta
 
-        low, high = request.epsilon / 1024, 64.0 + request.epsilon
+        low, high = request.epsilon / 1024, _LARGEST
         if not met(low):
             rule = "leave room for dummies at this threshold, epsilon and delta"
             remedy = "sample fewer clients, or raise the threshold"
@@ -181,8 +183,7 @@ class Nebula:
     @property
     def expected_dummies(self) -> int:
         """How many dummy reports are sent on average: the limit of each size times the size."""
-        size = self.star.threshold
-        return self._limit * size * (size - 1) // 2
+        return self._limit * math.comb(self.star.threshold, 2)
 
     def takes_part(self, rng: Rng = None) -> bool:
         """Return whether a client takes part: the client's own secret coin, one for each collection.
