@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
     from sfumato.federated.secure_aggregation.simulation import simulate_round
     from sfumato.federated.secure_aggregation_trust import fewest_breaking, secure_aggregation_report
+    from sfumato.federated.threshold_reporting.nebula import Nebula
     from sfumato.federated.threshold_reporting.published_bounds import (
         PublishedBound,
         sample_and_threshold_bound,
@@ -74,6 +75,7 @@ __all__ = [
     "EstimatedCount",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
+    "Nebula",
     "NeighborPlan",
     "Poplar1",
     "Poplar1Aggregator",
@@ -124,6 +126,7 @@ __getattr__, __dir__ = attach(
         "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
+        "Nebula": "sfumato.federated.threshold_reporting.nebula",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
         "Poplar1Aggregator": "sfumato.federated.vdaf.poplar.poplar1_aggregator",
