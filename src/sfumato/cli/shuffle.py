@@ -42,11 +42,12 @@ Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the s
 def keygen(
     role: Annotated[str, typer.Argument(help="analyst or shuffler.")],
     output: Annotated[Path, typer.Argument(help="A new file for the secret key.")],
+    cipher: Annotated[str, typer.Option("--cipher", help="Or aes-256-gcm.")] = "chacha20-poly1305",
 ) -> None:
     """Make a key: the secret half goes to a file, the public half is printed."""
     if role not in ROLES:
         _check.refuse("role", f"be one of {', '.join(ROLES)}", role, "choose one of them")
-    key = shuffle.SecretKey.generate(role)
+    key = shuffle.SecretKey.generate(role, cipher)
     key.to_file(output)
     typer.echo(key.public.to_text())
 

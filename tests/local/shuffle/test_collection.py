@@ -166,7 +166,7 @@ def test_foreign_and_broken_batches_are_refused_as_a_whole() -> None:
         data + b"\x00",
         b"",
         b"junk" * 100,
-        data[:8] + b"\x02" + data[9:],
+        data[:8] + b"\x03" + data[9:],
     ):
         with pytest.raises(ParameterError, match="a batch must"):
             opening.add(bad)
@@ -194,7 +194,9 @@ def test_well_sealed_nonsense_is_counted() -> None:
     known, whole = collection.device, batch(collection, ["red"] * 20)
     sealed = whole.sealed.copy()
     genuine = ORACLE.randomize("red")
-    for place, content in enumerate((b"\x02" + genuine, b"\x00" + bytes([genuine[0] ^ 0x40]))):
+    for place, content in enumerate(
+        (b"\x02" + genuine, b"\x00" + genuine[:-1] + bytes([genuine[-1] ^ 0x40]))
+    ):
         sealed[place] = np.frombuffer(ANALYST.public.seal(content, known.report_context), np.uint8)
     opening = Opening(collection, ANALYST)
     assert opening.add(MixedBatch(whole.collection, 1, sealed)) == 18

@@ -47,7 +47,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = ShuffledCountsRandomizer(epsilon=1.0, domain=Domain(["yes", "no"]), split=Split(1000, 7, 12))
     >>> device.messages, device.width, len(device.randomize("yes"))
-    (14, 3, 42)
+    (14, 6, 84)
     """
 
     wire_name: ClassVar[str] = "shuffled-counts"

@@ -52,7 +52,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     ...     epsilon=16.0, domain=Domain(range(1000)), decoys=Decoys(2, Coin(1 << 62))
     ... )
     >>> device.messages, device.width, len(device.randomize(7))
-    (3, 2, 6)
+    (3, 6, 18)
     """
 
     wire_name: ClassVar[str] = "shuffled-histogram"
