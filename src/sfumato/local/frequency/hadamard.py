@@ -43,7 +43,8 @@ class BlockErrorModel(ErrorModel):
     mean comes off for each: 1 for those of the category, f in all. In one block the signs of rows u and v
     have as product the sign of row u xor v: so the covariance is :math:`f' / g`, :math:`f'` being the share
     of the category of that row. Those of two blocks are never both other than 0. Asked for a single share
-    alone, it is as if the others were distributed evenly over all blocks.
+    alone, as planners do, it is as if all others were of the same block: as :math:`a \ge b`, no respondents
+    have a greater variance.
     """
 
     gap: float
@@ -60,7 +61,7 @@ class BlockErrorModel(ErrorModel):
     def _block_shares(self, shares: Array) -> Array:
         """Return the share of each category's block."""
         if len(shares) == 1:
-            return np.asarray(shares + (1 - shares) / self.blocks)
+            return np.ones(1) if self.rows > 1 else shares
         block = np.arange(len(shares)) // self.rows
         reported = self.seen_shares
         return np.asarray(np.bincount(block, shares, self.blocks) if reported is None else reported, float)[
@@ -201,8 +202,10 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     :math:`(e^\epsilon - 1) r` to T on average if the value is true, and else nothing. Its variance depends on
     how many respondents' values share the matrix: from one of these T gets a report with probability
     :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockErrorModel`. As a mean over matrices with
-    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum;
-    `ProjectiveGeometryResponse` comes closer.
+    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum; but a rare
+    category beside a frequent one has many times that, and nobody knows beforehand which. So `variance` is
+    the greatest for its share, where all respondents' values share the matrix. `ProjectiveGeometryResponse`
+    has no such categories, and less variance.
 
     References
     ----------
@@ -214,7 +217,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     >>> from sfumato.local import Domain
     >>> oracle = HadamardResponse(epsilon=2.0, domain=Domain(range(1000)))
     >>> round(oracle.variance(1), 3)
-    1.253
+    2.546
     """
 
     wire_name: ClassVar[str] = "hadamard-response"
