@@ -204,6 +204,8 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
             ("open", "c.json", "c.json", "--key", "analyst.key"),
             "a batch must be one that a shuffler released",
         ),
+        (("open", "domain.json", "c.json", "--key", "analyst.key"), "specification must state its domain"),
+        (("open", "deep.json", "c.json", "--key", "analyst.key"), "must be a collection's file"),
         (("open", "c.json", "c.json", "--key", "shuffler.key"), "the secret key of one analyst"),
         (
             ("submit", "c.json", "red", "blue", "--url", "http://x", "--secret", "me"),
@@ -220,6 +222,9 @@ def test_mistakes_are_one_line(
     if not (folder / "c.json").exists():
         collected(folder, "c.json", *COLOURS)
         (folder / "deep.json").write_text("[" * 100_000)
+        bad = json.loads((folder / "c.json").read_text())
+        bad["randomizer"]["domain"] = ["red", "green"]
+        (folder / "domain.json").write_text(json.dumps(bad))
     result = run(*arguments)
     assert result.exit_code in {1, 2}, result.output
     assert told in result.stderr

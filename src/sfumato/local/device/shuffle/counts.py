@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.shuffle.decoys import mixed
+from sfumato.local.device.shuffle.decoys import check_messages, mixed
 from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.device.shuffle.sums import checked_scale
 from sfumato.numerics.randomness.source import RandomSource
@@ -58,6 +58,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         self._set(split=Split.from_specification(self.split))
         checked_scale(self.scale)
+        check_messages("domain", self.messages)
         if self._bits > _LONGEST:
             remedy = "take fewer categories or clients"
             _check.refuse("domain", f"leave messages of at most {_LONGEST} bits", self._bits, remedy)
