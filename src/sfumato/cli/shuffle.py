@@ -191,12 +191,22 @@ def open_batches(
             "exposed": list(opening.exposed),
         }
     )
-    print_estimate(opening.estimate(), facts if as_json else None, level=level, top=top)
+    estimate = opening.estimate()
+    fit = getattr(estimate, "fit", None)
+    if fit is not None:
+        bias = estimate.forged_bias(min(made.colluders * opening.batches, estimate.reports))
+        found = {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}
+        facts |= {"fit": found, "forged_bias": [bias.lower, bias.upper]}
+    print_estimate(estimate, facts if as_json else None, level=level, top=top)
     if not as_json:
         typer.echo(
             f"{opening.batches} batches, {opening.aggregator.accepted} records; refused: {_counts(opening)}"
         )
         typer.echo(_price(made, epsilon, delta))
+        if fit is not None:
+            typer.echo(str(fit))
+            lies = f"{made.colluders} forged reports in each batch, as many as are tolerated,"
+            typer.echo(f"{lies} move a share by {bias.lower:.2g} to {bias.upper:.2g} at most")
     if opening.exposed:
         batches_named = ", ".join(map(str, opening.exposed))
         typer.echo(

@@ -35,6 +35,8 @@ class BlockErrorModel(ErrorModel):
         Categories a block, and how many blocks; the last ones may have fewer.
     seen_shares : array, optional
         Shares of the blocks, if the reports estimated them; else they are those of their categories.
+    seen_total : float, optional
+        The estimated share of all rows of all matrices but the first, those of no category among them.
 
     Notes
     -----
@@ -53,10 +55,36 @@ class BlockErrorModel(ErrorModel):
     rows: int
     blocks: int
     seen_shares: Array | None = None
+    seen_total: float | None = None
 
-    def seen(self, shares: Array) -> BlockErrorModel:
+    def seen(self, shares: Array, total: float | None = None) -> BlockErrorModel:
         """Return the error model for blocks whose shares were estimated."""
-        return replace(self, seen_shares=np.clip(shares, 0.0, 1.0))
+        return replace(self, seen_shares=np.clip(shares, 0.0, 1.0), seen_total=total)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What a report adds at least and at most to n times a share: -1 or 1 over the gap."""
+        return -1 / self.gap, 1 / self.gap
+
+    def sum_variance(self, count: int) -> float | None:
+        r"""Return the variance of one report's part in the share of all rows, if that was estimated.
+
+        Notes
+        -----
+        All rows but the first sum to ``rows`` in column 0 of a matrix, and to -1 in each other one. Column 0
+        of a matrix is reported with the same probability by all whose values are in it, and by all others: so
+        that of any matrix is, with a probability of :math:`2(a' + (B-1)b')`, a' and b' being the chances of
+        one column in the value's own signs, and elsewhere.
+        """
+        if self.seen_total is None:
+            return None
+        size, truth = self.rows + 1, (self.own + self.gap) / 2
+        chance = 2 * (truth + (self.blocks - 1) * self.other / 2) / size
+        return (size / self.gap) ** 2 * chance * (1 - chance)
+
+    def total(self, raw: Array) -> float:
+        """Return the estimated share of all rows."""
+        return super().total(raw) if self.seen_total is None else self.seen_total
 
     def _block_shares(self, shares: Array) -> Array:
         """Return the share of each category's block."""
@@ -280,8 +308,10 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
         error_model = self.error_model
         if reports:
             inside = totals.reshape(-1, self.device.size).sum(axis=1) / reports
+            first = float(totals.reshape(-1, self.device.size)[:, 0].sum()) * self.device.size
             error_model = error_model.seen(
-                (inside - error_model.other) / (error_model.own - error_model.other)
+                (inside - error_model.other) / (error_model.own - error_model.other),
+                (first / reports - 1) / error_model.gap,
             )
         return Estimate(
             domain=self.domain,
