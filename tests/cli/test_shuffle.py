@@ -95,7 +95,11 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         assert (folder / "me").stat().st_mode & 0o777 == 0o600
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
+        assert "reports fit the protocol: the shares sum to" in shown
+        assert "3 forged reports in each batch, as many as are tolerated, move a share by -" in shown
         found = json.loads(answered(*read, "--url", url, "--json"))
+        assert found["fit"]["p_value"] > 1e-9
+        assert found["forged_bias"][0] < 0 < found["forged_bias"][1] < 1
         assert (found["format"], found["version"]) == ("sfumato.shuffled-estimate", 1)
         assert found["batches"] == 1
         assert found["records"] == 30

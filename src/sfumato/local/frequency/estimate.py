@@ -11,7 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
-from sfumato.local.frequency.fit import FitTest, tested
+from sfumato.local.frequency.fit import FitTest, fit_of
 from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
@@ -83,10 +83,10 @@ class Estimate(FrequencyShares):
     def fit(self) -> FitTest | None:
         """Whether the reports can come of the protocol at all, whatever is true: a test of the raw estimates.
 
-        None without reports, and where the law of the shares' sum is not known, as for sketches, several
-        questions and shuffled messages. See `sfumato.local.FitTest`.
+        None without reports, and where the distribution of the shares' sum is not known, as for sketches,
+        several questions and shuffled messages. See `sfumato.local.FitTest`.
         """
-        return tested(self.raw, self.reports, self.error_model)
+        return fit_of(self.raw, self.reports, self.error_model)
 
     def forged_bias(self, forgers: int = 1) -> Interval[float]:
         r"""Return how far forged reports can move the raw estimate of any one share.

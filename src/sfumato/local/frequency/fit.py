@@ -1,4 +1,4 @@
-r"""Whether reports can come of a protocol's law at all, whatever is true: a test that forged ones may fail.
+r"""Whether reports can come of a protocol at all, whatever is true: a test that forged ones may fail.
 
 A device that lies sends whatever well-formed bytes it likes. Some of that shows. The shares of all categories
 sum to 1, and for most protocols the number of values that a report supports (the bits that are set) has a
@@ -42,7 +42,7 @@ from scipy.special import ndtr
 from sfumato import _check
 from sfumato.local.frequency.variance import Array, ErrorModel
 
-__all__ = ["FitTest", "tested"]
+__all__ = ["FitTest", "fit_of"]
 
 _FIXED: Final = 1e-9
 """A sum whose standard deviation is less is the same for all well-formed reports."""
@@ -51,14 +51,14 @@ _FIXED: Final = 1e-9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTest:
-    r"""How far an estimate is from what the protocol's law allows, whatever is true.
+    r"""How far an estimate is from what the protocol allows, whatever is true.
 
     Parameters
     ----------
     total : float
         The sum of the estimated shares; 1 on average.
     stddev : float
-        Its standard deviation under the law, or no less; 0 where all well-formed reports have the same sum,
+        Its standard deviation for honest reports, or more; 0 where all well-formed reports have the same sum,
         so that nothing is tested by it.
     lowest : float
         The smallest estimated share, in standard deviations of a share of 0.
@@ -86,7 +86,7 @@ class FitTest:
     p_value: float
 
     def rejected(self, false_positive_rate: float = 1e-3) -> bool:
-        """Return whether the reports do not fit the law.
+        """Return whether the reports do not fit the protocol.
 
         Parameters
         ----------
@@ -102,14 +102,14 @@ class FitTest:
 
     def __str__(self) -> str:
         found = "do not fit" if self.rejected() else "fit"
-        told = f"the shares sum to {self.total:.4g}"
-        law = f"1 with standard deviation {self.stddev:.2g}" if self.stddev else "always 1"
+        summed = f"the shares sum to {self.total:.4g}"
+        expected = f"1 with standard deviation {self.stddev:.2g}" if self.stddev else "always 1"
         low = f"the lowest is {self.lowest:.3g} standard deviations from 0"
-        return f"reports {found} the protocol: {told} ({law}), {low}; p = {self.p_value:.2g}"
+        return f"reports {found} the protocol: {summed} ({expected}), {low}; p = {self.p_value:.2g}"
 
 
-def tested(raw: Array, reports: int, error_model: ErrorModel) -> FitTest | None:
-    """Return the test of an estimate, or None without reports or where the law of its sum is not known.
+def fit_of(raw: Array, reports: int, error_model: ErrorModel) -> FitTest | None:
+    """Return the test of an estimate; None without reports, or where its sum has no known distribution.
 
     Parameters
     ----------

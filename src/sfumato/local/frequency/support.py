@@ -41,7 +41,7 @@ class Support(ErrorModel):
     both_others : Fraction
         Probability that it supports any two other values.
     drawn_functions : bool
-        False where these are means over hash functions that are fixed: sums of shares have another law.
+        False where these are means over hash functions that are fixed: sums of shares then vary otherwise.
 
     Notes
     -----
