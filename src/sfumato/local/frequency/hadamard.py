@@ -73,8 +73,8 @@ class BlockErrorModel(ErrorModel):
         -----
         All rows but the first sum to ``rows`` in column 0 of a matrix, and to -1 in each other one. Column 0
         of a matrix is reported with the same probability by all whose values are in it, and by all others: so
-        that of any matrix is, with a probability of :math:`2(a' + (B-1)b')`, a' and b' being the chances of
-        one column in the value's own signs, and elsewhere.
+        that of any matrix is, with a probability of :math:`a' + (B-1) b'`, a' and b' being the chances of one
+        column with the value's own sign, and of one of another matrix.
         """
         if self.seen_total is None:
             return None
