@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 _REMEDY: Final = "pass what sfumato wrote, in this or an earlier version"
+_NEWER: Final = "install a newer sfumato"
 _MAX_RATIONAL: Final = 2600
 """Characters of the longest rational that is read."""
 
@@ -107,11 +108,14 @@ class Format:
     name : str
         Such as ``sfumato.loss``; never changed once a document was written.
     version : int
-        From 1; each later one reads what all earlier ones wrote.
+        From 1; each later one reads what all earlier ones wrote, from ``oldest`` on.
+    oldest : int
+        The oldest version that is read. An earlier one is refused by its number.
     """
 
     name: str
     version: int = 1
+    oldest: int = 1
 
     def wrap(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Return the document: the fields after the format and its version."""
@@ -135,9 +139,11 @@ class Format:
         if not isinstance(document, dict) or document.get("format") != self.name:
             _refuse(name, f"be a document of the format {self.name}", document)
         version = document.get("version")
-        if type(version) is not int or not 1 <= version <= self.version:
-            rule = f"have a version of {self.name} from 1 to {self.version}"
-            _refuse(name, rule, version, "install a newer sfumato")
+        if type(version) is not int or not self.oldest <= version <= self.version:
+            rule = f"have a version of {self.name} from {self.oldest} to {self.version}"
+            late = type(version) is int and 1 <= version < self.oldest
+            remedy = "have it written anew: it is of before the first release" if late else _NEWER
+            _refuse(name, rule, version, remedy)
         return version, {key: value for key, value in document.items() if key not in ("format", "version")}
 
 

@@ -95,7 +95,11 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         assert (folder / "me").stat().st_mode & 0o777 == 0o600
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
+        assert "reports fit the protocol: the shares sum to" in shown
+        assert "3 forged reports in each batch, as many as are tolerated, move a share by -" in shown
         found = json.loads(answered(*read, "--url", url, "--json"))
+        assert found["fit"]["p_value"] > 1e-9
+        assert found["forged_bias"][0] < 0 < found["forged_bias"][1] < 1
         assert (found["format"], found["version"]) == ("sfumato.shuffled-estimate", 1)
         assert found["batches"] == 1
         assert found["records"] == 30
@@ -204,6 +208,8 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
             ("open", "c.json", "c.json", "--key", "analyst.key"),
             "a batch must be one that a shuffler released",
         ),
+        (("open", "domain.json", "c.json", "--key", "analyst.key"), "specification must state its domain"),
+        (("open", "deep.json", "c.json", "--key", "analyst.key"), "must be a collection's file"),
         (("open", "c.json", "c.json", "--key", "shuffler.key"), "the secret key of one analyst"),
         (
             ("submit", "c.json", "red", "blue", "--url", "http://x", "--secret", "me"),
@@ -220,6 +226,9 @@ def test_mistakes_are_one_line(
     if not (folder / "c.json").exists():
         collected(folder, "c.json", *COLOURS)
         (folder / "deep.json").write_text("[" * 100_000)
+        bad = json.loads((folder / "c.json").read_text())
+        bad["randomizer"]["domain"] = ["red", "green"]
+        (folder / "domain.json").write_text(json.dumps(bad))
     result = run(*arguments)
     assert result.exit_code in {1, 2}, result.output
     assert told in result.stderr

@@ -86,7 +86,13 @@ def test_reports_and_states_give_the_same_estimates() -> None:
 def test_unknown_fields_names_and_versions_are_refused() -> None:
     for known in KNOWN.values():
         specification = known["randomizer"]
-        for change in ({"surprise": 1}, {"version": 2}, {"format": "sfumato.other"}, {"protocol": "other"}):
+        for change in (
+            {"surprise": 1},
+            {"version": 1},
+            {"version": 3},
+            {"format": "sfumato.other"},
+            {"protocol": "other"},
+        ):
             with pytest.raises(ParameterError):
                 Randomizer.from_specification({**specification, **change})
         if known["protocol"] is not None:

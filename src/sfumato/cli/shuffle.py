@@ -42,11 +42,12 @@ Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the s
 def keygen(
     role: Annotated[str, typer.Argument(help="analyst or shuffler.")],
     output: Annotated[Path, typer.Argument(help="A new file for the secret key.")],
+    cipher: Annotated[str, typer.Option("--cipher", help="Or aes-256-gcm.")] = "chacha20-poly1305",
 ) -> None:
     """Make a key: the secret half goes to a file, the public half is printed."""
     if role not in ROLES:
         _check.refuse("role", f"be one of {', '.join(ROLES)}", role, "choose one of them")
-    key = shuffle.SecretKey.generate(role)
+    key = shuffle.SecretKey.generate(role, cipher)
     key.to_file(output)
     typer.echo(key.public.to_text())
 
@@ -190,12 +191,22 @@ def open_batches(
             "exposed": list(opening.exposed),
         }
     )
-    print_estimate(opening.estimate(), facts if as_json else None, level=level, top=top)
+    estimate = opening.estimate()
+    fit = getattr(estimate, "fit", None)
+    if fit is not None:
+        bias = estimate.forged_bias(min(made.colluders * opening.batches, estimate.reports))
+        found = {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}
+        facts |= {"fit": found, "forged_bias": [bias.lower, bias.upper]}
+    print_estimate(estimate, facts if as_json else None, level=level, top=top)
     if not as_json:
         typer.echo(
             f"{opening.batches} batches, {opening.aggregator.accepted} records; refused: {_counts(opening)}"
         )
         typer.echo(_price(made, epsilon, delta))
+        if fit is not None:
+            typer.echo(str(fit))
+            lies = f"{made.colluders} forged reports in each batch, as many as are tolerated,"
+            typer.echo(f"{lies} move a share by {bias.lower:.2g} to {bias.upper:.2g} at most")
     if opening.exposed:
         batches_named = ", ".join(map(str, opening.exposed))
         typer.echo(

@@ -1,8 +1,9 @@
 """Encryption of one message to one public key: hybrid public key encryption (HPKE) in base mode.
 
-RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as implemented by the library
-``cryptography``. Each seal uses an ephemeral key of its own, so that two seals of the same bytes are
-unrelated; the context enters the key schedule, so that what is sealed for one purpose opens for no other.
+RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and the cipher that a key names, ChaCha20-Poly1305 or
+AES-256-GCM, as implemented by the library ``cryptography``. Each seal uses an ephemeral key of its own, so
+that two seals of the same bytes are unrelated; the context enters the key schedule, so that what is sealed
+for one purpose opens for no other.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import struct
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -19,14 +21,27 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from sfumato import _check
 
-__all__ = ["SEAL", "PublicKey", "unsealed"]
+__all__ = ["CIPHERS", "SEAL", "PublicKey", "unsealed"]
 
 SEAL: Final = 48
 """Bytes that a seal adds: an encapsulated key and a tag."""
 
 ROLES: Final = ("analyst", "shuffler")
-_PUBLIC: Final = "sfumato-{role}-public-1:"
-_SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+CIPHERS: Final = {"chacha20-poly1305": 3, "aes-256-gcm": 2}
+"""The ciphers that a key may name, with their numbers in the registry of HPKE."""
+
+CHECKSUM: Final = 4
+"""Bytes of a line's checksum: a typo is not noticed with probability 2^-32."""
+
+_PUBLIC: Final = "sfumato-{role}-public-2:"
+_OLD: Final = "sfumato-{role}-public-1:"
+_IDENTIFIERS: Final = struct.Struct(">HHH")
+_KEM_AND_KDF: Final = (0x20, 1)
+"""DHKEM(X25519, HKDF-SHA256) and HKDF-SHA256, by their numbers in the registry."""
+_SUITES: Final = {
+    "chacha20-poly1305": Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305),
+    "aes-256-gcm": Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM),
+}
 
 
 @final
@@ -42,6 +57,8 @@ class PublicKey:
         An X25519 public key, 32 bytes.
     token : bytes
         SHA-256 of the word that identifies the owner to servers, 32 bytes.
+    cipher : str
+        One of `CIPHERS`: what is sealed for this key is encrypted with it.
 
     Raises
     ------
@@ -60,11 +77,13 @@ class PublicKey:
     role: str
     point: bytes
     token: bytes
+    cipher: str = "chacha20-poly1305"
     _key: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
+        check_cipher(self.cipher)
         for name in ("point", "token"):
             part: object = getattr(self, name)
             if not isinstance(part, bytes) or len(part) != 32:
@@ -92,7 +111,7 @@ class PublicKey:
         bytes
             `SEAL` bytes more than the message; different at every call.
         """
-        sealed: bytes = _SUITE.encrypt(message, self._key, info=context)
+        sealed: bytes = _SUITES[self.cipher].encrypt(message, self._key, info=context)
         return sealed
 
     def known_by(self, word: bytes) -> bool:
@@ -116,9 +135,10 @@ class PublicKey:
         Returns
         -------
         str
-            What `from_text` reads: a prefix with the role, then base64.
+            What `from_text` reads: a prefix with the role; then base64 of the algorithms' numbers, the key's
+            64 bytes and a checksum.
         """
-        return _PUBLIC.format(role=self.role) + base64.b64encode(self.point + self.token).decode()
+        return encoded_line(_PUBLIC.format(role=self.role), self.cipher, self.point + self.token)
 
     @staticmethod
     def from_text(text: str, role: str) -> PublicKey:
@@ -138,13 +158,32 @@ class PublicKey:
         Raises
         ------
         ParameterError
-            If the text is not a public key of that role.
+            If the text is not a public key of that role, is of version 1, which had no checksum, or its
+            checksum is another: so with every typo but one in 2^32.
         """
-        content = decoded_line(text, _PUBLIC.format(role=role))
-        if content is None or len(content) != 64:
+        given: object = text
+        if isinstance(given, str) and given.startswith(_OLD.format(role=role)):
+            rule, remedy = "have a checksum, as keys of version 2", "let its owner write its public line anew"
+            _check.refuse_state(role, rule, "it is a key of version 1", remedy)
+        prefix = _PUBLIC.format(role=role)
+        content = decoded_line(text, prefix)
+        if content is None:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
             _check.refuse_type(role, f"be the public key of one {role}", text, remedy)
-        return PublicKey(role, content[:32], content[32:])
+        cipher, key = checked_line(role, prefix, content, 64)
+        return PublicKey(role, key[:32], key[32:], cipher)
+
+
+def check_cipher(cipher: object) -> None:
+    """Refuse what is none of `CIPHERS`."""
+    if not isinstance(cipher, str) or cipher not in CIPHERS:
+        _check.refuse("cipher", f"be one of {', '.join(CIPHERS)}", cipher, "name one of them")
+
+
+def encoded_line(prefix: str, cipher: str, key: bytes) -> str:
+    """Return a line of a prefix, and in base64 the algorithms' numbers, a key and the checksum of all."""
+    content = _IDENTIFIERS.pack(*_KEM_AND_KDF, CIPHERS[cipher]) + key
+    return prefix + base64.b64encode(content + _checksum(prefix, content)).decode()
 
 
 def decoded_line(text: object, prefix: str) -> bytes | None:
@@ -157,10 +196,54 @@ def decoded_line(text: object, prefix: str) -> bytes | None:
         return None
 
 
-def unsealed(sealed: bytes, key: X25519PrivateKey, context: bytes) -> bytes | None:
+def checked_line(name: str, prefix: str, content: bytes, size: int) -> tuple[str, bytes]:
+    """Return the cipher and the key of a decoded line, or refuse it without showing it.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    prefix : str
+        Of the line; the checksum is of it too.
+    content : bytes
+        What `decoded_line` returned.
+    size : int
+        Bytes of the key.
+
+    Returns
+    -------
+    tuple of str and bytes
+
+    Raises
+    ------
+    ParameterError
+        If the line is cut, a character of it is another, or it names algorithms that are not known here.
+    """
+    whole, checksum = content[:-CHECKSUM], content[-CHECKSUM:]
+    if len(whole) != _IDENTIFIERS.size + size or checksum != _checksum(prefix, whole):
+        _refuse_line(name, "be the whole line of a key, without a typo", "its checksum is another")
+    kem, kdf, number = _IDENTIFIERS.unpack_from(whole)
+    ciphers = [cipher for cipher, known in CIPHERS.items() if known == number]
+    if (kem, kdf) != _KEM_AND_KDF or not ciphers:
+        found = f"it names {kem}, {kdf} and {number}"
+        _refuse_line(name, "name algorithms that are known here", found)
+    return ciphers[0], whole[_IDENTIFIERS.size :]
+
+
+def _refuse_line(name: str, rule: str, found: str) -> NoReturn:
+    _check.refuse_state(name, rule, found, "copy the line again from its owner")
+
+
+def _checksum(prefix: str, content: bytes) -> bytes:
+    return hashlib.sha256(prefix.encode() + content).digest()[:CHECKSUM]
+
+
+def unsealed(
+    sealed: bytes, key: X25519PrivateKey, context: bytes, cipher: str = "chacha20-poly1305"
+) -> bytes | None:
     """Return what was sealed for a key and a context, or None: altered, or for another."""
     try:
-        message: bytes = _SUITE.decrypt(sealed, key, info=context)
+        message: bytes = _SUITES[cipher].decrypt(sealed, key, info=context)
     except (InvalidTag, ValueError):
         return None
     return message

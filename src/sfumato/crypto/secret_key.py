@@ -16,12 +16,22 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from sfumato import _check
 from sfumato._durable import new_file
-from sfumato.crypto.hpke import ROLES, PublicKey, decoded_line, unsealed
+from sfumato.crypto.hpke import (
+    ROLES,
+    PublicKey,
+    check_cipher,
+    checked_line,
+    decoded_line,
+    encoded_line,
+    unsealed,
+)
 from sfumato.errors import ParameterError, SourceError
 
 __all__ = ["SecretKey"]
 
-_LINE: Final = "sfumato-{role}-secret-1:"
+_LINE: Final = "sfumato-{role}-secret-2:"
+_OLD: Final = "sfumato-{role}-secret-1:"
+"""Of lines without algorithms and without a checksum, which are still read."""
 _LONGEST: Final = 1000
 
 
@@ -36,6 +46,8 @@ class SecretKey:
         ``"analyst"`` or ``"shuffler"``.
     seed : bytes
         32 random bytes, from which the key and the word both follow.
+    cipher : str
+        What messages are encrypted with: ``"chacha20-poly1305"``, or ``"aes-256-gcm"``, which browsers have.
 
     Attributes
     ----------
@@ -55,6 +67,7 @@ class SecretKey:
 
     role: str
     seed: bytes = field(repr=False)
+    cipher: str = "chacha20-poly1305"
     public: PublicKey = field(init=False)
     word: bytes = field(init=False, repr=False)
     _key: Any = field(init=False, repr=False)
@@ -63,6 +76,7 @@ class SecretKey:
         seed: object = self.seed
         if self.role not in ROLES:
             _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
+        check_cipher(self.cipher)
         if not isinstance(seed, bytes) or len(seed) != 32:
             _check.refuse_type("seed", "be 32 bytes", seed, "use SecretKey.generate(role)")
         key = X25519PrivateKey.from_private_bytes(self._derived(b"seal"))
@@ -70,26 +84,29 @@ class SecretKey:
         point = key.public_key().public_bytes_raw()
         object.__setattr__(self, "_key", key)
         object.__setattr__(self, "word", word)
-        object.__setattr__(self, "public", PublicKey(self.role, point, hashlib.sha256(word).digest()))
+        public = PublicKey(self.role, point, hashlib.sha256(word).digest(), self.cipher)
+        object.__setattr__(self, "public", public)
 
     def _derived(self, use: bytes) -> bytes:
         info = b"sfumato shuffle 1 " + self.role.encode() + b" " + use
         return HKDFExpand(SHA256(), 32, info).derive(self.seed)
 
     @staticmethod
-    def generate(role: str) -> SecretKey:
+    def generate(role: str, cipher: str = "chacha20-poly1305") -> SecretKey:
         """Return a new key, drawn from the operating system's entropy.
 
         Parameters
         ----------
         role : str
             ``"analyst"`` or ``"shuffler"``.
+        cipher : str
+            ``"chacha20-poly1305"`` or ``"aes-256-gcm"``.
 
         Returns
         -------
         SecretKey
         """
-        return SecretKey(role, os.urandom(32))
+        return SecretKey(role, os.urandom(32), cipher)
 
     def opened(self, sealed: bytes, context: bytes) -> bytes | None:
         """Return a message that was sealed for this key and a context.
@@ -106,7 +123,7 @@ class SecretKey:
         bytes or None
             None if it was altered, or sealed for another key or context.
         """
-        return unsealed(sealed, self._key, context)
+        return unsealed(sealed, self._key, context, self.cipher)
 
     def to_file(self, path: Path) -> None:
         """Write the key to a new file that its owner alone may read.
@@ -121,7 +138,7 @@ class SecretKey:
         ParameterError
             If the file exists already, or cannot be made.
         """
-        text = _LINE.format(role=self.role) + base64.b64encode(self.seed).decode() + "\n"
+        text = encoded_line(_LINE.format(role=self.role), self.cipher, self.seed) + "\n"
         try:
             new_file(path, text.encode())
         except OSError as error:
@@ -148,7 +165,8 @@ class SecretKey:
         SourceError
             If the file cannot be read.
         ParameterError
-            If others may read it, or it is no key of that role; the message shows nothing of it.
+            If others may read it, it is no key of that role, or it is damaged; the message shows nothing of
+            it.
         """
         try:
             with path.open("rb") as file:
@@ -157,10 +175,15 @@ class SecretKey:
             raise SourceError(f"the key's file must be readable, got {str(path)!r}; check it") from error
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             _check.refuse("the key's file", "be one that its owner alone can read", str(path), "chmod 600 it")
-        seed = decoded_line(content.decode("ascii", "replace"), _LINE.format(role=role))
-        if seed is None or len(seed) != 32:
+        text, prefix = content.decode("ascii", "replace"), _LINE.format(role=role)
+        whole = decoded_line(text, prefix)
+        if whole is not None:
+            cipher, seed = checked_line(f"the secret key in {str(path)!r}", prefix, whole, 32)
+            return SecretKey(role, seed, cipher)
+        old = decoded_line(text, _OLD.format(role=role))
+        if old is None or len(old) != 32:
             raise ParameterError(
                 f"{str(path)!r} must hold the secret key of one {role}, got something else; "
                 f"make one with `sfumato shuffle keygen {role}`"
             )
-        return SecretKey(role, seed)
+        return SecretKey(role, old)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.local.frequency.bit_flip import BitFlip
     from sfumato.local.frequency.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from sfumato.local.frequency.estimate import Estimate
+    from sfumato.local.frequency.fit import FitTest
     from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
     from sfumato.local.frequency.local_hashing import OptimalLocalHashing
     from sfumato.local.frequency.oracle import Oracle
@@ -84,6 +85,7 @@ __all__ = [
     "Domain",
     "Duchi",
     "Estimate",
+    "FitTest",
     "FourierMarginals",
     "Frequencies",
     "FrequentStrings",
@@ -221,6 +223,7 @@ __getattr__, __dir__ = attach(
         "aggregate_spark": "sfumato.local.aggregation.spark",
         "Domain": "sfumato.local.device.domains.categories",
         "Estimate": "sfumato.local.frequency.estimate",
+        "FitTest": "sfumato.local.frequency.fit",
         "Oracle": "sfumato.local.frequency.oracle",
         "OracleChoice": "sfumato.local.frequency.planning",
         "OraclePlan": "sfumato.local.frequency.planning",

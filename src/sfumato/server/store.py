@@ -42,6 +42,10 @@ _PRAGMAS: Final = (
     "PRAGMA temp_store = MEMORY",  # not in the system's folder, beyond our own
     "PRAGMA trusted_schema = OFF",
 )
+_SLOTS: Final = (
+    "SELECT count(*), min(number), max(number), total(substr(content, 1, 1) = ?) FROM slot "
+    "WHERE typeof(content) = 'blob' AND length(content) = ?"
+)
 _TABLES: Final = (
     "CREATE TABLE collection (id BLOB NOT NULL, batches INTEGER NOT NULL)",
     "CREATE TABLE slot (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
@@ -78,7 +82,7 @@ class Store:
     Raises
     ------
     ParameterError
-        If the file is another collection's, or another process has it open.
+        If the file is another collection's, is damaged, or another process has it open.
     """
 
     __slots__ = (
@@ -126,19 +130,53 @@ class Store:
                 self._make(collection)
             self._connection.execute("COMMIT")
             known = self._connection.execute("SELECT id FROM collection").fetchone()
+            own = (version or _FORMAT, known) == (_FORMAT, (collection,))
+            whole = own and self._whole()
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                 raise ParameterError(
                     f"{path.name!r} must be open in one shuffler only, got a second; stop the other"
                 ) from error
             raise ParameterError(
                 f"{path.name!r} must be a shuffler's store, got {str(error)!r}; use another folder"
             ) from error
-        if (version or _FORMAT, known) != (_FORMAT, (collection,)):
+        except UnicodeDecodeError:  # of what SQLite says of a damaged schema
+            own, whole = True, False
+        if not own:
             raise ParameterError(
                 f"{path.name!r} must be the store of this collection, got another's; use another folder"
             )
+        if not whole:
+            raise ParameterError(
+                f"{path.name!r} must be as a shuffler left it, got a damaged one; "
+                "begin a new collection in another folder"
+            )
         self._look()
+
+    def _whole(self) -> bool:
+        """Return whether the file's pages, its tables and the numbers of what they hold are as they are made.
+
+        Notes
+        -----
+        That a sealed record was altered in place is not seen here: its seal does not open.
+        """
+        ask = self._connection.execute
+        made = ask("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql").fetchall()
+        if made != [(table,) for table in sorted(_TABLES)]:
+            return False
+        if ask("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+            return False
+        rows = ask("SELECT batches, typeof(batches) FROM collection").fetchall()
+        if len(rows) != 1 or rows[0][1] != "integer" or rows[0][0] < 0:
+            return False
+        facts = ask(_SLOTS, (_TAKEN, 1 + self._width)).fetchone()
+        free = ask("SELECT count(*) FROM slot WHERE substr(content, 1, 1) = ?", (_FREE,)).fetchone()[0]
+        total = ask("SELECT count(*) FROM slot").fetchone()[0]
+        if (*facts[:3], free + facts[3], total) != (self._size, 0, self._size - 1, self._size, self._size):
+            return False
+        waits = "SELECT count(*) FROM batch WHERE number < 1 OR number > ? OR typeof(content) != 'blob'"
+        strange: int = ask(waits, (rows[0][0],)).fetchone()[0]
+        return bool(free) and not strange
 
     def _make(self, collection: bytes) -> None:
         for table in _TABLES:

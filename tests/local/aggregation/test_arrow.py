@@ -71,7 +71,7 @@ def test_any_binary_type_counts_as_one_by_one(kind: pa.DataType) -> None:
 
 def test_values_of_one_length() -> None:
     whole: list[bytes | None] = [None, *reports(), None]
-    column = pa.array(whole, pa.binary(2))
+    column = pa.array(whole, pa.binary(ORACLE.device.width))
     for start, stop in ((0, None), (0, 3), (1, 70), (9, 9), (5001, None)):
         made = ORACLE.aggregator()
         add_column(made, column[start:stop])

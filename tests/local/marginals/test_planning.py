@@ -49,10 +49,10 @@ def test_which_is_best_depends_on_epsilon() -> None:
     assert isinstance(high.protocol(), SampledMarginals)
     assert low.best.error > 30 * high.best.error
     assert str(low).splitlines()[1].startswith("FourierMarginals")
-    short = choose(Marginals(domains, order=3), epsilon=4.0, n=10**6, max_bytes=2)
-    assert all(plan.bytes <= 2 for plan in short.plans)
+    short = choose(Marginals(domains, order=3), epsilon=4.0, n=10**6, max_bytes=6)
+    assert all(plan.bytes <= 6 for plan in short.plans)
     assert not high.ruled_out
-    told = {f"{plan.bytes} bytes a report" for plan in high.plans if plan.bytes > 2}
+    told = {f"{plan.bytes} bytes a report" for plan in high.plans if plan.bytes > 6}
     assert set(short.ruled_out.values()) == told
     assert len(short.plans) + len(short.ruled_out) == len(high.plans)
 

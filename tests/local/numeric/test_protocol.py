@@ -162,6 +162,7 @@ def test_whatever_bytes_come_are_counted(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(-1, 1))
     aggregator, width = protocol.aggregator(), protocol.device.width
     noise = np.random.default_rng(5).integers(0, 256, (20_000, width), dtype=np.uint8)
+    protocol.device.layout.stamp(noise[:1500])
     aggregator.add_batch(noise)
     aggregator.add(b"")
     aggregator.add(bytes(width + 1))

@@ -241,6 +241,7 @@ def test_whatever_bytes_come_are_counted() -> None:
     merged = protocol.aggregator(whole.to_bytes()).merge(whole.to_bytes())
     assert merged.totals.tolist() == (2 * whole.totals).tolist()
     noise = np.random.default_rng(5).integers(0, 256, (20_000, protocol.device.width), dtype=np.uint8)
+    protocol.device.layout.stamp(noise[:5000])
     merged.add_batch(noise)
     merged.add(b"x")
     assert merged.accepted + sum(merged.refused.values()) == 400 + 20_001

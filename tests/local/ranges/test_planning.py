@@ -46,10 +46,10 @@ def test_the_best_is_nearly_as_exact_as_any_and_short() -> None:
 
 
 def test_limits_rule_out_with_the_reason() -> None:
-    choice = local.choose(local.Ranges(300), epsilon=1.0, n=1000, max_bytes=4)
-    assert all(plan.bytes <= 4 for plan in choice.plans)
-    assert choice.ruled_out["tree"] == "7 bytes a report"
-    assert "7 bytes a report" in str(choice)
+    choice = local.choose(local.Ranges(300), epsilon=1.0, n=1000, max_bytes=7)
+    assert all(plan.bytes <= 7 for plan in choice.plans)
+    assert choice.ruled_out["tree"] == "10 bytes a report"
+    assert "10 bytes a report" in str(choice)
     many = local.choose(local.Ranges(5000, lengths=[1]), epsilon=1.0, n=1000)
     assert "for more than 4096 nodes" in many.ruled_out["tree, projective"]
 

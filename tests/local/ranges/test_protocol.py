@@ -187,6 +187,7 @@ def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
     merged = protocol.aggregator(whole.to_bytes()).merge(single.to_bytes())
     assert merged.totals.tolist() == (2 * whole.totals).tolist()
     noise = np.random.default_rng(5).integers(0, 256, (20_000, protocol.device.width), dtype=np.uint8)
+    protocol.device.layout.stamp(noise[:5000])
     merged.add_batch(noise)
     merged.add(b"x")
     merged.add_batch(kind(1.1).randomize_batch(np.arange(30), 1))

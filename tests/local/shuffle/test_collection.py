@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from sfumato import local
 from sfumato.errors import ParameterError, SourceError
+from sfumato.local.device import PublicCollection
 from sfumato.local.shuffle import (
     Collection,
     MixedBatch,
@@ -166,7 +168,7 @@ def test_foreign_and_broken_batches_are_refused_as_a_whole() -> None:
         data + b"\x00",
         b"",
         b"junk" * 100,
-        data[:8] + b"\x02" + data[9:],
+        data[:8] + b"\x03" + data[9:],
     ):
         with pytest.raises(ParameterError, match="a batch must"):
             opening.add(bad)
@@ -189,12 +191,48 @@ def test_broken_records_are_counted_and_show_too_many_liars() -> None:
         assert opening.exposed == ((1,) if broken > 2 else ())
 
 
+def junk(document: Any) -> Iterator[Any]:
+    """A document with each of its parts in turn replaced by what does not belong there, or left out."""
+    strange: tuple[Any, ...] = (
+        None,
+        3,
+        -1,
+        2**70,
+        1e308,
+        "x",
+        [],
+        {},
+        [[1]],
+        {"digest": 5},
+        {"digest": "0", "values": [[1]]},
+    )
+    yield from strange
+    if isinstance(document, dict):
+        for name, part in document.items():
+            yield {key: value for key, value in document.items() if key != name}
+            yield from ({**document, name: other} for other in junk(part))
+
+
+def test_no_document_raises_an_error_of_another_kind() -> None:
+    whole = json.loads(json.dumps(made().specification()))
+    assert Collection.from_specification(whole).device.id == made().device.id
+    accepted = 0
+    for document in junk(whole):
+        with contextlib.suppress(ParameterError):
+            PublicCollection.from_specification(document)
+        with contextlib.suppress(ParameterError):
+            accepted += bool(Collection.from_specification(document))
+    assert accepted < 10  # another name, or the same number in another way
+
+
 def test_well_sealed_nonsense_is_counted() -> None:
     collection = made()
     known, whole = collection.device, batch(collection, ["red"] * 20)
     sealed = whole.sealed.copy()
     genuine = ORACLE.randomize("red")
-    for place, content in enumerate((b"\x02" + genuine, b"\x00" + bytes([genuine[0] ^ 0x40]))):
+    for place, content in enumerate(
+        (b"\x02" + genuine, b"\x00" + genuine[:-1] + bytes([genuine[-1] ^ 0x40]))
+    ):
         sealed[place] = np.frombuffer(ANALYST.public.seal(content, known.report_context), np.uint8)
     opening = Opening(collection, ANALYST)
     assert opening.add(MixedBatch(whole.collection, 1, sealed)) == 18

@@ -155,7 +155,8 @@ def test_within_a_client_the_order_tells_nothing() -> None:
     for value in range(3):
         sent = client.randomize(value)
         assert len(sent) == client.messages * client.width
-        assert list(sent) == sorted(sent)
+        records = [sent[at : at + client.width] for at in range(0, len(sent), client.width)]
+        assert records == sorted(records)
     assert len(client.randomize_batch([])) == 0
     assert not client.randomize_batch([1]).simulated
     assert client.randomize_batch([1], 7).records.tobytes() == client.randomize(1, 7)
@@ -163,10 +164,10 @@ def test_within_a_client_the_order_tells_nothing() -> None:
 
 def test_hostile_messages_are_counted_and_refused() -> None:
     aggregator = protocol().aggregator()
-    sent = protocol().randomize("a", 1)
-    assert all(aggregator.add(sent[at : at + 1]) for at in range(len(sent)))
+    sent, width = protocol().randomize("a", 1), protocol().device.width
+    assert all(aggregator.add(sent[at : at + width]) for at in range(0, len(sent), width))
     assert not aggregator.add(sent)  # a whole client's messages are no record
-    assert not aggregator.add(bytes([sent[0] ^ 0x80]))
+    assert not aggregator.add(sent[: width - 1] + bytes([sent[width - 1] ^ 0x80]))
     own = protocol().device
     stranger = device.ShuffledHistogramRandomizer(
         epsilon=own.epsilon, domain=Domain(range(6)), decoys=own.decoys

@@ -243,7 +243,7 @@ def test_choosing_compares_all_four() -> None:
         assert 0 < plan.threshold == plan.protocol.threshold(plan.share, 100_000) < 1.2 * plan.share
         assert type(plan.protocol).__name__ in str(choice)
     kept = {type(plan.protocol): plan.stored_bytes for plan in choice.plans}
-    assert kept[PrefixExtending] == 100_000 * 7
+    assert kept[PrefixExtending] == 100_000 * 10
     alone = choose(FrequentStrings(Strings(length=1, alphabet="01")), epsilon=2.0, n=100_000)
     assert set(alone.ruled_out) == {"PrefixExtending", "TreeHist"}
     with pytest.raises(ParameterError, match="PrefixExtending: no share is found; TreeHist: no share"):

@@ -21,7 +21,7 @@ REASONS: Final = ("width", "specification", "encoding")
 """Why records are refused: not whole, of another protocol or domain or version, or no payload of this one."""
 
 _MAGIC: Final = b"sfmtLAGG"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _HEADER: Final = struct.Struct("<8sHB32sQ3QQ")
 """Magic, version, simulated, digest, accepted, refused by reason, how many items of the state follow."""
 _BLOCK: Final = 1 << 20
@@ -268,8 +268,11 @@ class Intake(ABC, Generic[Oracle_co]):
         if len(state) < _HEADER.size or not state.startswith(_MAGIC):
             _not_whole()
         _, version, simulated, digest, accepted, *refused, count = _HEADER.unpack_from(state)
-        if (version, digest) != (_VERSION, self._oracle.device.digest):
-            raise ParameterError("state must be of this version and specification, got another")
+        if version != _VERSION:
+            remedy = "use a newer sfumato" if version > _VERSION else "count the reports again"
+            _check.refuse("state", f"be of version {_VERSION}", version, remedy)
+        if digest != self._oracle.device.digest:
+            raise ParameterError("state must be of this specification, got another's; use its own protocol")
         possible = simulated <= 1 and max(accepted, *refused) < _MAX
         if not possible or not self._possible(accepted, state[_HEADER.size :]):
             raise ParameterError("state must hold counts that reports add up to, got others")

@@ -146,7 +146,7 @@ def choose(
 
     >>> from sfumato import local
     >>> local.choose(local.Frequencies(1024), epsilon=1.0, n=1_000_000, max_bytes=16).best.bytes
-    2
+    6
     >>> local.choose(local.Ranges(100), epsilon=1.0, n=1_000_000).best.name
     'tree, projective'
     >>> questions = local.Marginals([local.Domain(["no", "yes"])] * 16, order=3)

@@ -70,7 +70,8 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     def error_model(self) -> ErrorModel:
         """How far estimates deviate: by the noise alone."""
         half = float(1 / (2 * self.device.scale))
-        return HistogramErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
+        noise = 1 / (2 * math.sinh(half) ** 2) / self.device.steps**2
+        return HistogramErrorModel(noise, self.device.limit / self.device.steps)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Add up the numbers of steps.
@@ -204,11 +205,23 @@ class HistogramErrorModel(ErrorModel):
     ----------
     noise : float
         Variance of one report's part.
+    largest : float, optional
+        The most that one report adds to n times a share, and takes from it.
     """
 
     alike: ClassVar[bool] = True
 
     noise: float
+    largest: float | None = None
+
+    @property
+    def reach(self) -> tuple[float, float] | None:
+        """What a report takes from n times a share at most, and adds to it."""
+        return None if self.largest is None else (-self.largest, self.largest)
+
+    def sum_variance(self, count: int) -> float:
+        """Return the variance of one report's part in the sum of all shares: noise is independent."""
+        return count * self.noise
 
     def variance(self, share: Array) -> Array:
         """Return the noise's variance.

@@ -33,11 +33,23 @@ class _Flips(ErrorModel):
         Variance of a report's part in the estimate of a category, where that is true, and where not.
     step : float
         By how much one bit moves the sum of all parts.
+    lie : float
+        The chance of a bit that lies.
     """
 
     true: float
     other: float
     step: float
+    lie: float
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What a 0 and what a 1 add to n times a share."""
+        return -self.step * self.lie, self.step * (1 - self.lie)
+
+    def sum_variance(self, count: int) -> float:
+        """Return the variance of one report's part in the sum of all shares: estimates are uncorrelated."""
+        return self.true + (count - 1) * self.other
 
     def variance(self, share: Array) -> Array:
         """Return the variance of one report's part in an estimate."""
@@ -115,7 +127,9 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         p = self.device.truth.chance
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)
         other = times * p * (1 - p) / gap**2
-        return _Flips(true=float(other + times - 1), other=float(other), step=float(times / gap))
+        return _Flips(
+            true=float(other + times - 1), other=float(other), step=float(times / gap), lie=float(1 - p)
+        )
 
     @property
     def totals(self) -> int:

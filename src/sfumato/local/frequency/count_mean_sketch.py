@@ -155,6 +155,7 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
             other=other,
             with_true=alike * p + apart * p * q,
             both_others=alike * other + apart * (2 * alike * p * q + (1 - 2 * alike) * q * q),
+            drawn_functions=False,
         )
 
     def _supported(self, records: Records, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -218,6 +219,7 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomi
             other=other,
             with_true=alike * p + apart * p * half,
             both_others=alike * other + apart * three,
+            drawn_functions=False,
         )
 
     def _supported(self, records: Records, indices: NDArray[np.int64]) -> NDArray[np.bool_]:

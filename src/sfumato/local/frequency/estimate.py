@@ -11,6 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
+from sfumato.local.frequency.fit import FitTest, fit_of
 from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
@@ -77,6 +78,58 @@ class Estimate(FrequencyShares):
         if not self.reports:
             return np.full(len(self.raw), np.inf)
         return self.error_model.variance(np.clip(self.raw, 0.0, 1.0)) / self.reports
+
+    @property
+    def fit(self) -> FitTest | None:
+        """Whether the reports can come of the protocol at all, whatever is true: a test of the raw estimates.
+
+        None without reports, and where the distribution of the shares' sum is not known, as for sketches,
+        several questions and shuffled messages. See `sfumato.local.FitTest`.
+        """
+        return fit_of(self.raw, self.reports, self.error_model)
+
+    def forged_bias(self, forgers: int = 1) -> Interval[float]:
+        r"""Return how far forged reports can move the raw estimate of any one share.
+
+        Parameters
+        ----------
+        forgers : int
+            Of the accepted reports, how many may be forged.
+
+        Returns
+        -------
+        Interval
+            The least and the greatest difference from the estimate if they were honest, on average: with
+            parts from l to h of one report, :math:`(l - 1) / n` and :math:`h / n` for each forger.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer reports than forgers, or the protocol does not state what one report adds.
+
+        Notes
+        -----
+        For any well-formed bytes, and so also for those that pass the test of `fit`: a forger who reports as
+        an honest device would for an answer of its choice moves a share by at most 1 over n on average, and
+        one who sends the bytes that support it by :math:`(1-q)/(p-q)` over n.
+
+        Examples
+        --------
+        >>> from sfumato import local
+        >>> oracle = local.OptimizedUnaryEncoding(epsilon=1.0, domain=local.Domain(range(100)))
+        >>> low, high, _ = oracle.simulate([100] * 100, rng=1).forged_bias(500)
+        >>> round(low, 3), round(high, 3)
+        (-0.108, 0.158)
+        """
+        count = _check.integer("forgers", forgers)
+        if count > self.reports:
+            _check.refuse("forgers", "be at most the reports", count, "pass how many of them may be forged")
+        reach = self.error_model.reach
+        if reach is None:
+            found = "this protocol does not state it"
+            _check.refuse_state("forged_bias", "be of a protocol with known parts", found, "see its page")
+        each = count / self.reports if self.reports else 0.0
+        return Interval(each * (reach[0] - 1), each * reach[1])
 
     def covariance(self, rows: Any = None) -> Array:
         """Return the estimated covariance matrix of the raw frequencies, or some of its rows.

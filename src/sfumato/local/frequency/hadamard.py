@@ -35,6 +35,8 @@ class BlockErrorModel(ErrorModel):
         Categories a block, and how many blocks; the last ones may have fewer.
     seen_shares : array, optional
         Shares of the blocks, if the reports estimated them; else they are those of their categories.
+    seen_total : float, optional
+        The estimated share of all rows of all matrices but the first, those of no category among them.
 
     Notes
     -----
@@ -43,7 +45,8 @@ class BlockErrorModel(ErrorModel):
     mean comes off for each: 1 for those of the category, f in all. In one block the signs of rows u and v
     have as product the sign of row u xor v: so the covariance is :math:`f' / g`, :math:`f'` being the share
     of the category of that row. Those of two blocks are never both other than 0. Asked for a single share
-    alone, it is as if the others were distributed evenly over all blocks.
+    alone, as planners do, it is as if all others were of the same block: as :math:`a \ge b`, no respondents
+    have a greater variance.
     """
 
     gap: float
@@ -52,15 +55,41 @@ class BlockErrorModel(ErrorModel):
     rows: int
     blocks: int
     seen_shares: Array | None = None
+    seen_total: float | None = None
 
-    def seen(self, shares: Array) -> BlockErrorModel:
+    def seen(self, shares: Array, total: float | None = None) -> BlockErrorModel:
         """Return the error model for blocks whose shares were estimated."""
-        return replace(self, seen_shares=np.clip(shares, 0.0, 1.0))
+        return replace(self, seen_shares=np.clip(shares, 0.0, 1.0), seen_total=total)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What a report adds at least and at most to n times a share: -1 or 1 over the gap."""
+        return -1 / self.gap, 1 / self.gap
+
+    def sum_variance(self, count: int) -> float | None:
+        r"""Return the variance of one report's part in the share of all rows, if that was estimated.
+
+        Notes
+        -----
+        All rows but the first sum to ``rows`` in column 0 of a matrix, and to -1 in each other one. Column 0
+        of a matrix is reported with the same probability by all whose values are in it, and by all others: so
+        that of any matrix is, with a probability of :math:`a' + (B-1) b'`, a' and b' being the chances of one
+        column with the value's own sign, and of one of another matrix.
+        """
+        if self.seen_total is None:
+            return None
+        size, truth = self.rows + 1, (self.own + self.gap) / 2
+        chance = 2 * (truth + (self.blocks - 1) * self.other / 2) / size
+        return (size / self.gap) ** 2 * chance * (1 - chance)
+
+    def total(self, raw: Array) -> float:
+        """Return the estimated share of all rows."""
+        return super().total(raw) if self.seen_total is None else self.seen_total
 
     def _block_shares(self, shares: Array) -> Array:
         """Return the share of each category's block."""
         if len(shares) == 1:
-            return np.asarray(shares + (1 - shares) / self.blocks)
+            return np.ones(1) if self.rows > 1 else shares
         block = np.arange(len(shares)) // self.rows
         reported = self.seen_shares
         return np.asarray(np.bincount(block, shares, self.blocks) if reported is None else reported, float)[
@@ -201,8 +230,10 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     :math:`(e^\epsilon - 1) r` to T on average if the value is true, and else nothing. Its variance depends on
     how many respondents' values share the matrix: from one of these T gets a report with probability
     :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockErrorModel`. As a mean over matrices with
-    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum;
-    `ProjectiveGeometryResponse` comes closer.
+    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum; but a rare
+    category beside a frequent one has many times that, and nobody knows beforehand which. So `variance` is
+    the greatest for its share, where all respondents' values share the matrix. `ProjectiveGeometryResponse`
+    has no such categories, and less variance.
 
     References
     ----------
@@ -214,7 +245,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     >>> from sfumato.local import Domain
     >>> oracle = HadamardResponse(epsilon=2.0, domain=Domain(range(1000)))
     >>> round(oracle.variance(1), 3)
-    1.253
+    2.546
     """
 
     wire_name: ClassVar[str] = "hadamard-response"
@@ -277,8 +308,10 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
         error_model = self.error_model
         if reports:
             inside = totals.reshape(-1, self.device.size).sum(axis=1) / reports
+            first = float(totals.reshape(-1, self.device.size)[:, 0].sum()) * self.device.size
             error_model = error_model.seen(
-                (inside - error_model.other) / (error_model.own - error_model.other)
+                (inside - error_model.other) / (error_model.own - error_model.other),
+                (first / reports - 1) / error_model.gap,
             )
         return Estimate(
             domain=self.domain,

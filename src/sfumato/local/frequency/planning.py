@@ -163,7 +163,7 @@ class Frequencies:
     >>> from sfumato import local
     >>> choice = local.choose(Frequencies(1024), epsilon=1.0, n=1_000_000, max_bytes=16)
     >>> choice.best.name, choice.best.bytes, round(choice.best.stddev, 5)
-    ('ProjectiveGeometryResponse', 2, 0.00194)
+    ('ProjectiveGeometryResponse', 6, 0.00194)
     """
 
     domain: Domain | int

@@ -155,6 +155,23 @@ class LineErrorModel(ErrorModel):
         """Return the variance of one report's part in an estimate."""
         return self.support.variance(share)
 
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What a report adds to n times a share that it does not support, and to one that it does."""
+        return self.support.reach
+
+    def sum_variance(self, count: int) -> float:
+        """Return the most that the variance of one report's part in the sum of all shares can be.
+
+        Notes
+        -----
+        Through the truth go at most as many lines as there are other values over ``order - 1``, each with
+        ``(order - 1) (order - 2)`` pairs of others: which lines are whole depends on the truth.
+        """
+        support = self.support
+        more = (count - 1) * (self.order - 2) * (support.with_true - support.both_others) / support.gap**2
+        return float(support.sum_variance(count) or 0.0) + max(0.0, float(more))
+
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
         """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
         return self.support.score(frequencies, reports, z)

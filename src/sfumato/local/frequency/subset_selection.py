@@ -83,8 +83,8 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
         """
         device, count = self.device, len(self.domain)
         if not device.listed:
-            bits = np.zeros(8 * device.width, np.int64)
-            _kernels.count_bits(np.ascontiguousarray(records), device.width, bits)
+            bits = np.zeros(8 * records.shape[1], np.int64)
+            _kernels.count_bits(np.ascontiguousarray(records), records.shape[1], bits)
             return bits[:count]
         found = np.zeros(count, np.int64)
         rows = max(1, _CELLS // (8 * device.width))

@@ -40,6 +40,8 @@ class Support(ErrorModel):
         Probability that it supports both the true value and any one other.
     both_others : Fraction
         Probability that it supports any two other values.
+    drawn_functions : bool
+        False where these are means over hash functions that are fixed: sums of shares then vary otherwise.
 
     Notes
     -----
@@ -54,6 +56,27 @@ class Support(ErrorModel):
     other: Fraction
     with_true: Fraction
     both_others: Fraction
+    drawn_functions: bool = True
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What a report adds to n times a share that it does not support, and to one that it does."""
+        return float(-self.other / self.gap), float((1 - self.other) / self.gap)
+
+    def sum_variance(self, count: int) -> float | None:
+        r"""Return the variance of one report's part in the sum of all shares: of how many values it supports.
+
+        Notes
+        -----
+        With k values it is :math:`p(1-p) + (k-1)q(1-q) + 2(k-1)(s - pq) + (k-1)(k-2)(t - q^2)` over
+        :math:`(p-q)^2`, s and t being the two joint probabilities: the same whatever is true.
+        """
+        if not self.drawn_functions:
+            return None
+        others, p, q = count - 1, self.true, self.other
+        alone = p * (1 - p) + others * q * (1 - q)
+        pairs = 2 * others * (self.with_true - p * q) + others * (others - 1) * (self.both_others - q * q)
+        return float((alone + pairs) / self.gap**2)
 
     @property
     def gap(self) -> Fraction:

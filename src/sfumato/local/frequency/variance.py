@@ -46,6 +46,30 @@ class ErrorModel(ABC):
     def covariance(self, shares: Array, rows: NDArray[np.int64]) -> Array:
         """Return rows of the covariance matrix of one report's part, were these all the shares."""
 
+    @property
+    def reach(self) -> tuple[float, float] | None:
+        """The least and the most that one well-formed report adds to n times a share; None if not stated."""
+        return None
+
+    def sum_variance(self, count: int) -> float | None:
+        """Return the variance of one report's part in the sum of all shares, or a bound on it.
+
+        Parameters
+        ----------
+        count : int
+            How many shares there are.
+
+        Returns
+        -------
+        float or None
+            The same whatever is true; None where it is not, or is not known.
+        """
+        return None
+
+    def total(self, raw: Array) -> float:
+        """Return what `sum_variance` is of: the sum of the estimates, if not overridden."""
+        return float(raw.sum())
+
     @abstractmethod
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
         """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""

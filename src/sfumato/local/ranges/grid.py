@@ -66,7 +66,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     --------
     >>> both = HaarGrid(epsilon=1.0, domains=(Domain(range(16)), Domain(range(16))))
     >>> len(both.levels), both.device.width
-    (24, 4)
+    (24, 6)
     >>> estimate = both.simulate(np.full(256, 4_000), rng=1)
     >>> round(estimate.range((0, 0), (7, 15)).share, 1)
     0.5

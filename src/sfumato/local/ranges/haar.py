@@ -212,7 +212,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     >>> from sfumato.local import Domain
     >>> ages = HaarHistogram(epsilon=1.0, domain=Domain(range(100)))
     >>> len(ages.levels), ages.device.width
-    (7, 4)
+    (7, 6)
     >>> estimate = ages.simulate(np.full(100, 10_000), rng=1)
     >>> round(estimate.range(18, 64).share, 2), estimate.quantile(0.5)
     (0.48, 49)

@@ -145,7 +145,7 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
     >>> from sfumato.local import Domain
     >>> ages = HierarchicalHistogram(epsilon=1.0, domain=Domain(range(100)))
     >>> ages.branching, ages.device.width
-    (5, 7)
+    (5, 10)
     >>> estimate = ages.simulate(np.full(100, 10_000), rng=1)
     >>> round(estimate.range(18, 64).share, 2), estimate.quantile(0.5)
     (0.47, 49)

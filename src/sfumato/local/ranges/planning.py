@@ -142,7 +142,7 @@ class Ranges:
     >>> from sfumato import local
     >>> choice = local.choose(Ranges(100), epsilon=1.0, n=1_000_000)
     >>> choice.best.name, choice.best.bytes, round(choice.best.stddev, 3)
-    ('tree, projective', 4, 0.006)
+    ('tree, projective', 6, 0.006)
     """
 
     domain: Domain | Bins | int

@@ -8,6 +8,7 @@ from typing import Final, final
 
 import numpy as np
 
+from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -15,7 +16,7 @@ from sfumato.numerics.randomness.source import RandomSource
 __all__ = ["MixedBatch", "random_order"]
 
 _MAGIC: Final = b"sfmtMIXD"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _HEADER: Final = struct.Struct("<8sHxxI32sQQ")
 """Magic, version, bytes of a sealed record, the collection's id, the batch's number, sealed records."""
 
@@ -82,7 +83,10 @@ class MixedBatch:
             raise ParameterError("a batch must be one that a shuffler released, got other bytes")
         _, version, width, collection, number, count = _HEADER.unpack_from(data)
         if version != _VERSION:
-            raise ParameterError(f"a batch must be of version {_VERSION}, got {version}; use a newer sfumato")
+            remedy = (
+                "use a newer sfumato" if version > _VERSION else "open it by the sfumato that released it"
+            )
+            _check.refuse("a batch", f"be of version {_VERSION}", version, remedy)
         if not width or len(data) != _HEADER.size + width * count:
             raise ParameterError("a batch must be whole, got more or fewer bytes than its header says")
         sealed = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)

@@ -15,6 +15,7 @@ from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.shuffle.decoys import MOST_MESSAGES
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["TRUTH_EPSILON", "ShuffleProtocol", "bounded", "fewest"]
@@ -25,7 +26,6 @@ TRUTH_EPSILON: Final = 16.0
 """Epsilon of the message with the truth: it lies once in some millions, and the accountant stays finite."""
 _MAX: Final = 1 << 40
 _SHARE: Final = 0.005
-_MAX_MESSAGES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +183,6 @@ def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, gu
 
 def bounded(messages: int) -> None:
     """Refuse protocols whose clients would send absurdly much."""
-    if messages > _MAX_MESSAGES:
+    if messages > MOST_MESSAGES:
         remedy = "wait for more honest clients, take fewer categories, or a greater epsilon"
-        _check.refuse("clients", f"be enough for at most {_MAX_MESSAGES} messages each", messages, remedy)
+        _check.refuse("clients", f"be enough for at most {MOST_MESSAGES} messages each", messages, remedy)

@@ -156,7 +156,7 @@ class ShuffledSum(_Sum):
     --------
     >>> protocol = ShuffledSum(epsilon=1.0, delta=1e-6, clients=10_000, bounds=(0.0, 100.0))
     >>> protocol.messages, protocol.device.width, round(protocol.variance(10_000) ** 0.5)
-    (7, 4, 142)
+    (7, 7, 142)
     """
 
     wire_name: ClassVar[str] = "shuffled-sum"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from sfumato.local import device
 from sfumato.local.device import Domain, RandomizedResponseRandomizer, Randomizer
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from tests.cases import cases
+from tests.golden.local import making
 
 FACE = [getattr(device, name) for name in device.__all__]
 KINDS = [
@@ -70,7 +74,7 @@ def test_digests_tell_parameters_apart(kind: type[Randomizer]) -> None:
 def test_digests_are_fixed_for_ever() -> None:
     assert (
         RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(range(5))).digest.hex()
-        == "1456a2be5262a68c641411e0965fdd69d53ff2a8d0775c9f7eb48a830498b2ed"
+        == "c4b6273bdce646d1870581d31a5475f511d0a1edb0ceeaf9faae36633c327903"
     )
 
 
@@ -92,7 +96,8 @@ def test_domains_that_json_does_not_hold_are_given() -> None:
         {"protocol": None},
         {"protocol": ["randomized-response"]},
         {"protocol": "RandomizedResponseRandomizer"},
-        {"version": 2},
+        {"version": 1},
+        {"version": 3},
         {"format": "sfumato.collection"},
         {"truth": 1},
         {"more": 1},
@@ -106,6 +111,30 @@ def test_refuses_specifications_of_others(change: dict[str, object]) -> None:
     told = {**RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(range(5))).specification(), **change}
     with pytest.raises(ParameterError):
         Randomizer.from_specification(told)
+
+
+def test_a_specification_from_a_server_costs_a_device_little() -> None:
+    # `decoys` of 2^32 slots asked for 8 TiB, and a domain of 2^32 counts for 32 GiB, at the first report.
+    known = json.loads((Path(making.__file__).parent / "protocols.json").read_text())
+    tracemalloc.start()
+    for name, entry in known.items():
+        told = entry["randomizer"]
+        for field in told.keys() - {"format", "version", "protocol"}:
+            for value in (1 << 32, 1 << 70, [1 << 32] * 2, "x"):
+                with contextlib.suppress(ParameterError):
+                    Randomizer.from_specification({**told, field: value})
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26, name
+    tracemalloc.stop()
+    decoys = known["shuffled-histogram"]["randomizer"]["decoys"]
+    told = known["shuffled-histogram"]["randomizer"]
+    for slots in (1 << 16, 1 << 32, 1 << 70):
+        with pytest.raises(ParameterError, match="decoys must ask each client for at most 65536 messages"):
+            Randomizer.from_specification({**told, "decoys": {**decoys, "slots": slots}})
+    most = Randomizer.from_specification({**told, "decoys": {**decoys, "slots": (1 << 16) - 1}})
+    assert most.messages == 1 << 16
+    told = known["shuffled-counts"]["randomizer"]
+    with pytest.raises(ParameterError, match="domain must ask each client for at most 65536 messages"):
+        Randomizer.from_specification({**told, "domain": Domain(range(1 << 32)).specification()})
 
 
 @cases("kind", KINDS)

@@ -13,18 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
+from sfumato.local import RandomizedResponse
 from sfumato.local.device import Domain, RandomizedResponseRandomizer, ReportBatch
 from sfumato.local.device.base.record_layout import Layout
 
 
-@given(st.integers(1, 56), st.binary(min_size=32, max_size=32), st.integers(0, 2**32))
-def test_payloads_come_back_and_tags_fill_the_rest(bits: int, digest: bytes, seed: int) -> None:
-    layout = Layout(bits, digest)
-    assert 4 <= 8 * layout.width - bits <= 11
+@given(
+    st.integers(1, 56), st.binary(min_size=32, max_size=32), st.integers(0, 2**32), st.sampled_from([0, 32])
+)
+def test_payloads_come_back_and_tags_fill_the_rest(bits: int, digest: bytes, seed: int, tag: int) -> None:
+    layout = Layout(bits, digest, tag)
+    spare = 8 * layout.width - bits
+    assert tag <= spare <= tag + 7
+    assert Layout(bits, digest).tag_bits == 32
+    written = int.from_bytes(digest, "little") & (1 << spare) - 1
     payloads = np.random.default_rng(seed).integers(0, 1 << bits, 20, dtype=np.uint64)
     records = layout.pack(payloads)
     assert records.shape == (20, layout.width)
     assert (layout.unpack(records) == payloads).all()
+    assert {int.from_bytes(row.tobytes(), "little") >> bits for row in records} == {written}
     assert layout.genuine(records).all()
     for bit in range(bits, 8 * layout.width):
         changed = records.copy()
@@ -36,6 +43,29 @@ def test_payloads_come_back_and_tags_fill_the_rest(bits: int, digest: bytes, see
         changed = records.copy()
         changed[:, bit // 8] ^= 1 << bit % 8
         assert layout.genuine(changed).all()
+
+
+def test_no_record_of_another_question_is_counted() -> None:
+    # Tags of 4 bits let 1 in 16 of these pass. With 32 none of 600 does, as all digests are fixed.
+    asked = RandomizedResponse(epsilon=1.0, domain=Domain([f"question 0, answer {i}" for i in range(10)]))
+    for number in range(1, 601):
+        others = Domain([f"question {number}, answer {i}" for i in range(10)])
+        client = RandomizedResponseRandomizer(epsilon=1.0, domain=others)
+        aggregator = asked.aggregator()
+        assert not aggregator.add(client.randomize(others.values[3], 1))
+        assert aggregator.add_batch(client.randomize_batch(others.values, 1).records) == 0
+        assert aggregator.refused == {"width": 0, "specification": 11, "encoding": 0}
+
+
+def test_a_record_within_another_has_no_tag_of_its_own() -> None:
+    alone = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(range(200)))
+    inside = alone.within()
+    assert (alone.width, inside.width) == (5, 1)
+    assert inside == alone
+    assert inside.digest == alone.digest
+    values = np.arange(200)
+    both = [one.randomize_batch(values, 1).records for one in (alone, inside)]
+    assert (both[0][:, :1] == both[1]).all()
 
 
 def batch(n: int = 5, seed: int = 1) -> ReportBatch:
@@ -50,7 +80,7 @@ def test_a_batch_comes_back() -> None:
     assert again.records.tolist() == given.records.tolist()
     assert again.simulated
     assert [again[i] for i in range(5)] == list(given)
-    assert len(again[0]) == again.width == 2
+    assert len(again[0]) == again.width == 6
     assert len(ReportBatch.from_bytes(batch(0).to_bytes())) == 0
     assert not given.records.flags.writeable
 
@@ -75,9 +105,10 @@ def test_other_bytes_are_refused() -> None:
     for data in (b"", whole[:-1], whole + b"x", whole + whole, whole[:20], b"x" + whole, whole[1:]):
         with pytest.raises(ParameterError, match="data must be"):
             ReportBatch.from_bytes(data)
-    with pytest.raises(ParameterError, match="data must be of version"):
-        ReportBatch.from_bytes(whole[:8] + b"\x02\x00" + whole[10:])
-    with pytest.raises(ParameterError, match="data must be of version"):
+    for version, remedy in ((1, "ask those devices again"), (3, "use a newer sfumato")):
+        with pytest.raises(ParameterError, match=f"data must be of version 2, got {version}; {remedy}"):
+            ReportBatch.from_bytes(whole[:8] + version.to_bytes(2, "little") + whole[10:])
+    with pytest.raises(ParameterError, match="data must have the header"):
         ReportBatch.from_bytes(whole[:11] + b"\x01" + whole[12:])
     with pytest.raises(ParameterError, match="data must be of this specification"):
         ReportBatch.from_bytes(whole, digest=bytes(32))

@@ -58,12 +58,12 @@ def test_what_is_drawn_is_the_law() -> None:
 @pytest.mark.parametrize(("epsilon", "size"), [(1.0, 2), (0.01, 4)])
 def test_records_hold_numbers_of_a_size_that_fits(epsilon: float, size: int) -> None:
     made = NoisyHistogramRandomizer(epsilon=epsilon, domain=Domain(range(5)))
-    assert made.width == 5 * size + 1
+    assert made.width == 5 * size + 4
     kind = f"<i{size}"
     numbers = np.zeros((4, 5), kind)
     numbers[:, 2] = [made.limit, -made.limit, made.limit + 1, -made.limit - 1]
     records = np.zeros((4, made.width), np.uint8)
-    records[:, :-1] = numbers.view(np.uint8)
+    records[:, :-4] = numbers.view(np.uint8)
     made.layout.stamp(records)
     assert made.well_formed(records).tolist() == [True, True, False, False]
     assert made.numbers(records).tolist() == numbers.tolist()

@@ -30,10 +30,10 @@ def joined(rows: Records, numbers: NDArray[np.int64], layout: Layout) -> Records
     >>> layout = Layout(8 + 3, bytes(32))
     >>> records = joined(np.array([[255], [7]], np.uint8), np.array([5, 2]), layout)
     >>> records.tolist()
-    [[255, 5], [7, 2]]
+    [[255, 5, 0, 0, 0, 0], [7, 2, 0, 0, 0, 0]]
     """
     whole = rows.shape[1]
-    tail = Layout(layout.bits - 8 * whole, layout.digest)
+    tail = Layout(layout.bits - 8 * whole, layout.digest, layout.tag_bits)
     return np.hstack([rows, tail.pack(numbers.astype(np.uint64))])
 
 
@@ -59,5 +59,5 @@ def parted(records: Records, whole: int, layout: Layout) -> tuple[Records, NDArr
     >>> rows.tolist(), numbers.tolist()
     ([[255], [7]], [5, 2])
     """
-    tail = Layout(layout.bits - 8 * whole, layout.digest)
+    tail = Layout(layout.bits - 8 * whole, layout.digest, layout.tag_bits)
     return records[:, :whole], tail.unpack(records[:, whole:]).astype(np.int64)

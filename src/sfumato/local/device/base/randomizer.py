@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
 __all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol"]
 
-_FORMAT: Final = Format("sfumato.randomizer")
+_FORMAT: Final = Format("sfumato.randomizer", 2, oldest=2)
 _WIRE: Final = {"protocol": "oracle", "protocols": "oracles"}
 """The names in specifications of parameters that have another one here."""
 
@@ -57,7 +58,7 @@ class Randomizer(ABC):
     >>> server = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
     >>> device = Randomizer.from_specification(server.specification())
     >>> device == server, len(device.randomize("yes"))
-    (True, 1)
+    (True, 5)
     """
 
     wire_name: ClassVar[str]
@@ -110,6 +111,18 @@ class Randomizer(ABC):
             True where the record is one that this protocol can send.
         """
         return np.ones(len(records), np.bool_)
+
+    def within(self) -> Self:
+        """Return the same client half with records that stand inside of another one's, without a tag.
+
+        Returns
+        -------
+        Randomizer
+            Equal to this one, with the same digest, which the tag of the whole record depends on.
+        """
+        made = copy.copy(self)
+        object.__setattr__(made, "layout", Layout(self.layout.bits, self.digest, tag_bits=0))
+        return made
 
     @property
     def width(self) -> int:

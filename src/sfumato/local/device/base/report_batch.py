@@ -18,7 +18,7 @@ from sfumato.numerics.randomness.source import Rng, random_source
 __all__ = ["ReportBatch"]
 
 _MAGIC: Final = b"sfmtLOCL"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _HEADER: Final = struct.Struct("<8sHBxIQ32s")
 """Magic, version, whether simulated, bytes of a record, records, digest of the specification."""
 _SPARE: Final = 11
@@ -50,7 +50,7 @@ class ReportBatch:
     >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
     >>> batch = device.randomize_batch(["yes", "no", "yes"], rng=1)
     >>> len(batch), batch.width, batch.simulated
-    (3, 1, True)
+    (3, 5, True)
     >>> list(ReportBatch.from_bytes(batch.to_bytes(), digest=device.digest)) == list(batch)
     True
     """
@@ -175,8 +175,11 @@ class ReportBatch:
                 "data must be the bytes of a ReportBatch, got others; pass what to_bytes() gave"
             )
         _, version, simulated, width, count, found = _HEADER.unpack_from(data)
-        if version != _VERSION or simulated > 1 or data[_SPARE]:
-            raise ParameterError(f"data must be of version {_VERSION}, got another; use a newer sfumato")
+        if version != _VERSION:
+            remedy = "use a newer sfumato" if version > _VERSION else "ask those devices again"
+            _check.refuse("data", f"be of version {_VERSION}", version, remedy)
+        if simulated > 1 or data[_SPARE]:
+            raise ParameterError("data must have the header of a ReportBatch, got another; pass it unaltered")
         if digest is not None and found != digest:
             raise ParameterError(
                 "data must be of this specification, got another protocol, parameters or domain"

@@ -60,7 +60,7 @@ class BitFlipRandomizer(CategoricalRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> BitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4).width
-    6
+    10
     """
 
     wire_name: ClassVar[str] = "bit-flip"

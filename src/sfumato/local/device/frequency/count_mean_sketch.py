@@ -154,7 +154,7 @@ class CountMeanSketchRandomizer(SketchRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
-    131
+    134
     """
 
     wire_name: ClassVar[str] = "count-mean-sketch"
@@ -261,7 +261,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> HadamardCountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
-    4
+    8
     """
 
     wire_name: ClassVar[str] = "hadamard-count-mean-sketch"

@@ -51,7 +51,7 @@ class OneBitHadamardRandomizer(NumberedRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> OneBitHadamardRandomizer(epsilon=1.0, domain=Domain(range(65_536))).width
-    3
+    7
     """
 
     wire_name: ClassVar[str] = "one-bit-hadamard"
@@ -146,7 +146,7 @@ class HadamardResponseRandomizer(NumberedRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = HadamardResponseRandomizer(epsilon=3.0, domain=Domain(range(1000)))
     >>> device.blocks, device.size, device.width
-    (10, 128, 2)
+    (10, 128, 6)
     """
 
     wire_name: ClassVar[str] = "hadamard-response"

@@ -215,7 +215,7 @@ class OptimalLocalHashingRandomizer(HashingRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = OptimalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
     >>> device.buckets, device.width
-    (4, 5)
+    (4, 9)
     """
 
     wire_name: ClassVar[str] = "optimal-local-hashing"
@@ -244,7 +244,7 @@ class BinaryLocalHashingRandomizer(HashingRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> BinaryLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536))).width
-    5
+    9
     """
 
     wire_name: ClassVar[str] = "binary-local-hashing"

@@ -60,7 +60,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> NoisyHistogramRandomizer(epsilon=1.0, domain=Domain(range(100))).width
-    201
+    204
     """
 
     wire_name: ClassVar[str] = "noisy-histogram"

@@ -72,7 +72,7 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = ProjectiveGeometryResponseRandomizer(epsilon=1.0, domain=Domain(range(65_536)))
     >>> device.order, device.dimension, device.width
-    (3, 12, 3)
+    (3, 12, 7)
     """
 
     wire_name: ClassVar[str] = "projective-geometry-response"

@@ -72,7 +72,7 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
     >>> len(device.randomize("yes")), device.width
-    (1, 1)
+    (5, 5)
     """
 
     wire_name: ClassVar[str] = "randomized-response"

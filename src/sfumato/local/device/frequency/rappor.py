@@ -84,7 +84,7 @@ class RapporRandomizer(Randomizer):
     --------
     >>> device = RapporRandomizer(bits=128, hashes=2, cohorts=64)
     >>> device.width, round(device.epsilon, 4), len(device.randomize("https://example.org"))
-    (18, 1.0743, 18)
+    (21, 1.0743, 21)
     """
 
     wire_name: ClassVar[str] = "rappor"

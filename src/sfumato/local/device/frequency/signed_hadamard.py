@@ -55,7 +55,7 @@ class SignedHadamardRandomizer(NumberedRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = SignedHadamardRandomizer(epsilon=1.0, domain=Domain(range(2048)))
     >>> device.size, device.width
-    (1024, 2)
+    (1024, 6)
     """
 
     wire_name: ClassVar[str] = "signed-hadamard"

@@ -58,7 +58,7 @@ class SubsetSelectionRandomizer(DesignRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = SubsetSelectionRandomizer(epsilon=1.0, domain=Domain(range(1024)))
     >>> device.subset_size, device.width
-    (275, 129)
+    (275, 132)
     """
 
     wire_name: ClassVar[str] = "subset-selection"

@@ -81,9 +81,9 @@ class UnaryRandomizer(CategoricalRandomizer):
         }
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        width, bits = self.layout.width, self.other.bits
+        width, bits = self.layout.payload_width, self.other.bits
         block = max(1, _WORDS * 8 // (width * bits))
-        records = np.empty((len(codes), width), np.uint8)
+        records = np.empty((len(codes), self.width), np.uint8)
         for start in range(0, len(codes), block):
             at = codes[start : start + block]
             words = -(-len(at) * width // 8)
@@ -91,8 +91,8 @@ class UnaryRandomizer(CategoricalRandomizer):
             _kernels.coins(source.words(words * bits), self.other.threshold, bits, flips)
             rows = flips.view(np.uint8)[: len(at) * width].reshape(len(at), width)
             self._write_true(rows, at, source)
-            self.layout.stamp(rows)
-            records[start : start + block] = rows
+            records[start : start + block, :width] = rows
+        self.layout.stamp(records)
         return records
 
     def _write_true(self, rows: Records, codes: NDArray[np.int64], source: RandomSource) -> None:
@@ -167,7 +167,7 @@ class SymmetricUnaryEncodingRandomizer(UnaryRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> SymmetricUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(100))).width
-    13
+    17
     """
 
     wire_name: ClassVar[str] = "symmetric-unary-encoding"
@@ -196,7 +196,7 @@ class OptimizedUnaryEncodingRandomizer(UnaryRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> OptimizedUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(1024))).width
-    129
+    132
     """
 
     wire_name: ClassVar[str] = "optimized-unary-encoding"

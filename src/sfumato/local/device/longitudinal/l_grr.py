@@ -58,7 +58,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
     >>> device.permanent_epsilon, len(device.randomize("yes"))
-    (2.0, 1)
+    (2.0, 5)
     """
 
     wire_name: ClassVar[str] = "longitudinal-randomized-response"
@@ -78,7 +78,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         if again.chance * count <= 1:
             remedy = "raise it, or hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
-        self._set(permanent=permanent, again=again)
+        self._set(permanent=permanent.within(), again=again)
 
     def _chances(self) -> dict[str, Any]:
         return {"permanent": self.permanent.truth.threshold, "again": self.again.threshold}

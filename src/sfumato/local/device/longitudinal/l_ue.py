@@ -79,7 +79,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     >>> given = {"epsilon": 1.0, "permanent_epsilon": 3.0, "domain": Domain(range(100))}
     >>> device = LongitudinalUnaryEncodingRandomizer(**given)
     >>> device.width, [round(float(chance), 3) for chance in device.chances]
-    (13, [0.5, 0.269])
+    (17, [0.5, 0.269])
     """
 
     wire_name: ClassVar[str] = "longitudinal-unary-encoding"
@@ -98,7 +98,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
         high, low = _shortest(both, permanent_epsilon, self.epsilon, symmetric)
-        self._set(permanent=permanent, high=high, low=low)
+        self._set(permanent=permanent.within(), high=high, low=low)
 
     @property
     def memo_chances(self) -> tuple[Fraction, Fraction]:
@@ -162,11 +162,11 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         uint8 array, shape (n, width)
             One stamped report from each memo.
         """
-        rows = max(1, _BLOCK // self.width)
+        rows, width = max(1, _BLOCK // self.width), self.layout.payload_width
         records = np.empty((len(memos), self.width), np.uint8)
         for start in range(0, len(memos), rows):
             part = memos[start : start + rows]
-            records[start : start + rows] = randomized_bits(part, self.high, self.low, source)
+            records[start : start + rows, :width] = randomized_bits(part, self.high, self.low, source)
         self.layout.stamp(records)
         return records
 

@@ -66,7 +66,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
     >>> device.buckets, device.width, device.memo_limit
-    (4, 5, 4)
+    (4, 9, 4)
     """
 
     wire_name: ClassVar[str] = "longitudinal-local-hashing"

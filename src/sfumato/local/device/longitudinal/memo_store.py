@@ -73,7 +73,7 @@ class MemoStore:
     >>> with MemoStore.open(path, key) as store:
     ...     tuesday = store.client(asked).report("bus")  # made of the same memo
     >>> len(tuesday), store.generation
-    (1, 3)
+    (5, 3)
     """
 
     __slots__ = ("_clients", "_file", "_generation", "_lock", "_parts", "_simulated")

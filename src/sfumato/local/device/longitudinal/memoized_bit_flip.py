@@ -65,7 +65,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     >>> from sfumato.local.device import Domain
     >>> device = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4, max_memos=100)
     >>> device.width, device.memo_limit
-    (6, 5)
+    (10, 5)
     """
 
     wire_name: ClassVar[str] = "memoized-bit-flip"

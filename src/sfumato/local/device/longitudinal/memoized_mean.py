@@ -71,7 +71,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, MemoizingRandomizer):
     --------
     >>> device = MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0))
     >>> device.width, device.memo_limit
-    (1, 2)
+    (5, 2)
     """
 
     wire_name: ClassVar[str] = "memoized-one-bit-mean"

@@ -66,7 +66,7 @@ class MemoizedRapporRandomizer(MemoizingRandomizer):
     --------
     >>> device = MemoizedRapporRandomizer()
     >>> device.width, round(device.epsilon, 4), round(device.permanent_epsilon, 4)
-    (18, 1.0743, 4.3944)
+    (21, 1.0743, 4.3944)
     """
 
     wire_name: ClassVar[str] = "memoized-rappor"

@@ -50,7 +50,7 @@ class AttributesRandomizer(RowsRandomizer):
     def _choose(self) -> None:
         kind = category_protocol("protocol", self.protocol)
         epsilon = self._epsilon_of_one(len(self.domains))
-        parts = tuple(kind(epsilon=epsilon, domain=domain) for domain in self.domains)
+        parts = tuple(kind(epsilon=epsilon, domain=domain).within() for domain in self.domains)
         self._set(parts=parts)
 
     def _epsilon_of_one(self, count: int) -> float:
@@ -132,7 +132,7 @@ class SplitBudgetRandomizer(AttributesRandomizer):
     >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
     >>> device = SplitBudgetRandomizer(epsilon=2.0, domains=domains)
     >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
-    ([1.0, 1.0], 4)
+    ([1.0, 1.0], 6)
     """
 
     wire_name: ClassVar[str] = "split-budget"
@@ -167,7 +167,7 @@ class SampledAttributeRandomizer(SampledQuestionRandomizer, AttributesRandomizer
     >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
     >>> device = SampledAttributeRandomizer(epsilon=2.0, domains=domains)
     >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
-    ([2.0, 2.0], 5)
+    ([2.0, 2.0], 7)
     """
 
     wire_name: ClassVar[str] = "sampled-attribute"
@@ -218,7 +218,7 @@ class FakeDataRandomizer(AttributesRandomizer):
     >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
     >>> device = FakeDataRandomizer(epsilon=2.0, domains=domains)
     >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
-    ([2.0, 2.0], 4)
+    ([2.0, 2.0], 6)
     """
 
     wire_name: ClassVar[str] = "fake-data"

@@ -86,7 +86,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = FourierMarginalsRandomizer(epsilon=1.0, domains=[Domain(["no", "yes"])] * 16, order=2)
     >>> device.coefficients, sorted(set(device.tickets.tolist())), device.width
-    (136, [64, 247], 2)
+    (136, [64, 247], 6)
     """
 
     wire_name: ClassVar[str] = "fourier-marginals"

@@ -55,7 +55,7 @@ class SampledMarginalsRandomizer(SampledQuestionRandomizer, RowsRandomizer):
     >>> names = ("randomized-response",) * 3
     >>> device = SampledMarginalsRandomizer(epsilon=1.0, domains=domains, views=views, protocols=names)
     >>> [len(part.domain) for part in device.parts], device.width
-    ([10, 6, 15], 4)
+    ([10, 6, 15], 7)
     """
 
     wire_name: ClassVar[str] = "sampled-marginals"
@@ -75,7 +75,7 @@ class SampledMarginalsRandomizer(SampledQuestionRandomizer, RowsRandomizer):
         made = {
             (name, count): category_protocol("protocols", name)(
                 epsilon=self.epsilon, domain=Domain(range(count))
-            )
+            ).within()
             for name, count in dict.fromkeys(zip(names, cells, strict=True))
         }
         parts = tuple(made[pair] for pair in zip(names, cells, strict=True))

@@ -53,7 +53,7 @@ class HybridMeanRandomizer(NumericRandomizer):
     Examples
     --------
     >>> HybridMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
-    3
+    6
     """
 
     wire_name: ClassVar[str] = "hybrid-mean"

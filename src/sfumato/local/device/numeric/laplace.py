@@ -51,7 +51,7 @@ class LaplaceMeanRandomizer(NumericRandomizer):
     Examples
     --------
     >>> LaplaceMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
-    3
+    7
     """
 
     wire_name: ClassVar[str] = "laplace-mean"

@@ -164,7 +164,7 @@ class OneBitMeanRandomizer(WindowRandomizer):
     Examples
     --------
     >>> len(OneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0)).randomize(7.5))
-    1
+    5
     """
 
     wire_name: ClassVar[str] = "one-bit-mean"
@@ -195,7 +195,7 @@ class PiecewiseMeanRandomizer(WindowRandomizer):
     Examples
     --------
     >>> PiecewiseMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
-    2
+    6
     """
 
     wire_name: ClassVar[str] = "piecewise-mean"
@@ -255,7 +255,7 @@ class SquareWaveRandomizer(WindowRandomizer):
     Examples
     --------
     >>> SquareWaveRandomizer(epsilon=1.0, bounds=(0.0, 100.0)).width
-    2
+    6
     """
 
     wire_name: ClassVar[str] = "square-wave"

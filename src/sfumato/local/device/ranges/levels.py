@@ -310,4 +310,4 @@ def _thresholds(weights: Any, count: int) -> tuple[int, ...]:
 
 def _part(name: object, epsilon: float, size: int) -> CategoricalRandomizer:
     """Return the client half of one level."""
-    return category_protocol("protocols", name)(epsilon=epsilon, domain=Domain(range(size)))
+    return category_protocol("protocols", name)(epsilon=epsilon, domain=Domain(range(size))).within()

@@ -19,10 +19,10 @@ __all__ = ["NONCE", "PublicCollection"]
 NONCE: Final = 16
 """Bytes that identify a client's envelopes to one collection."""
 
-_FORMAT: Final = Format("sfumato.collection")
-_INNER: Final = b"sfumato shuffle 1 report\x00"
-_OUTER: Final = b"sfumato shuffle 1 envelope\x00"
-_NONCE: Final = b"sfumato shuffle 1 nonce\x00"
+_FORMAT: Final = Format("sfumato.collection", 2, oldest=2)
+_INNER: Final = b"sfumato shuffle 2 report\x00"
+_OUTER: Final = b"sfumato shuffle 2 envelope\x00"
+_NONCE: Final = b"sfumato shuffle 2 nonce\x00"
 _MIN_SECRET: Final = 16
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.shuffle.decoys import mixed
+from sfumato.local.device.shuffle.decoys import check_messages, mixed
 from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.device.shuffle.sums import checked_scale
 from sfumato.numerics.randomness.source import RandomSource
@@ -47,7 +47,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     >>> from sfumato.local.device import Domain
     >>> device = ShuffledCountsRandomizer(epsilon=1.0, domain=Domain(["yes", "no"]), split=Split(1000, 7, 12))
     >>> device.messages, device.width, len(device.randomize("yes"))
-    (14, 3, 42)
+    (14, 6, 84)
     """
 
     wire_name: ClassVar[str] = "shuffled-counts"
@@ -58,6 +58,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         self._set(split=Split.from_specification(self.split))
         checked_scale(self.scale)
+        check_messages("domain", self.messages)
         if self._bits > _LONGEST:
             remedy = "take fewer categories or clients"
             _check.refuse("domain", f"leave messages of at most {_LONGEST} bits", self._bits, remedy)

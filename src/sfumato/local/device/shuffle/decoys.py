@@ -18,7 +18,10 @@ from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
-__all__ = ["Decoys", "joint_distribution", "mixed"]
+__all__ = ["MOST_MESSAGES", "Decoys", "check_messages", "joint_distribution", "mixed"]
+
+MOST_MESSAGES: Final = 1 << 16
+"""Of one client: a specification that asks for more is refused, wherever it comes from."""
 
 
 @final
@@ -127,6 +130,26 @@ class Decoys:
         """
         chance = self.coin.chance
         return {**dict.fromkeys(range(symbols), chance / symbols), symbols: 1 - chance}
+
+
+def check_messages(name: str, messages: int) -> None:
+    """Refuse what would make a client send more messages than `MOST_MESSAGES`.
+
+    Parameters
+    ----------
+    name : str
+        The parameter that asks for them.
+    messages : int
+        Of one client.
+
+    Raises
+    ------
+    ParameterError
+        If they are more. Nothing of their size has been made by then.
+    """
+    if messages > MOST_MESSAGES:
+        rule = f"ask each client for at most {MOST_MESSAGES} messages"
+        _check.refuse(name, rule, messages, "ask for fewer, of more clients")
 
 
 def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.shuffle.decoys import Decoys, joint_distribution, mixed
+from sfumato.local.device.shuffle.decoys import Decoys, check_messages, joint_distribution, mixed
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
@@ -52,7 +52,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     ...     epsilon=16.0, domain=Domain(range(1000)), decoys=Decoys(2, Coin(1 << 62))
     ... )
     >>> device.messages, device.width, len(device.randomize(7))
-    (3, 2, 6)
+    (3, 6, 18)
     """
 
     wire_name: ClassVar[str] = "shuffled-histogram"
@@ -63,6 +63,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         self._set(decoys=Decoys.from_specification(self.decoys))
+        check_messages("decoys", self.messages)
         count = len(self.domain)
         self._set(truth=truth_coin(self.epsilon, 1, count - 1, categories=count))
 

@@ -46,7 +46,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
     --------
     >>> device = ShuffledSumRandomizer(epsilon=1.0, bounds=(0.0, 1.0), steps=100, split=Split(1000, 6, 24))
     >>> device.messages, device.width, len(device.randomize(0.5))
-    (6, 4, 24)
+    (6, 7, 42)
     """
 
     wire_name: ClassVar[str] = "shuffled-sum"

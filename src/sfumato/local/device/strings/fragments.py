@@ -160,7 +160,7 @@ class BitstogramRandomizer(FragmentRandomizer):
     >>> from sfumato.local.device import Strings
     >>> device = BitstogramRandomizer(epsilon=1.0, strings=Strings(length=8))
     >>> device.questions, device.width
-    (4, 6)
+    (4, 8)
     """
 
     wire_name: ClassVar[str] = "bitstogram"
@@ -217,7 +217,7 @@ class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     --------
     >>> from sfumato.local.device import Strings
     >>> SequenceFragmentPuzzleRandomizer(epsilon=4.0, strings=Strings(length=8)).width
-    262
+    263
     """
 
     wire_name: ClassVar[str] = "sequence-fragment-puzzle"

@@ -59,7 +59,7 @@ class PrefixRoundRandomizer(Randomizer):
     >>> strings = Strings(length=4, alphabet="ab")
     >>> device = PrefixRoundRandomizer(epsilon=1.0, strings=strings, start=1, given=("b",), stop=2)
     >>> strings.values(device.prefixes), device.width
-    (['b', 'ba', 'bb'], 1)
+    (['b', 'ba', 'bb'], 5)
     """
 
     wire_name: ClassVar[str] = "prefix-round"

@@ -99,7 +99,7 @@ class PrefixExtendingRandomizer(PrefixRandomizer):
     --------
     >>> device = PrefixExtendingRandomizer(epsilon=1.0, strings=Strings(length=8))
     >>> device.levels, device.width
-    ((2, 3, 4, 5, 6, 7), 7)
+    ((2, 3, 4, 5, 6, 7), 10)
     """
 
     wire_name: ClassVar[str] = "prefix-extending"
@@ -132,7 +132,7 @@ class TreeHistRandomizer(PrefixRandomizer):
     Examples
     --------
     >>> TreeHistRandomizer(epsilon=1.0, strings=Strings(length=8)).width
-    5
+    8
     """
 
     wire_name: ClassVar[str] = "treehist"

@@ -88,7 +88,7 @@ class StringsRandomizer(Randomizer):
                 "strings", f"make at most {_MAX_QUESTIONS} questions", self.questions, "take longer parts"
             )
         epsilon = self.epsilon if weight else _half(self.epsilon)
-        self._set(part=self._part(checked_epsilon(epsilon)), whole=self._whole(epsilon))
+        self._set(part=self._part(checked_epsilon(epsilon)).within(), whole=self._whole(epsilon).within())
 
     @abstractmethod
     def _arrange(self) -> None:

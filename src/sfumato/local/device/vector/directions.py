@@ -268,7 +268,7 @@ class PrivUnitRandomizer(CapRandomizer):
     --------
     >>> device = PrivUnitRandomizer(epsilon=4.0, dimension=100)
     >>> device.count, device.width
-    (512, 7)
+    (512, 11)
     """
 
     wire_name: ClassVar[str] = "privunit"
@@ -305,7 +305,7 @@ class PrivUnitGRandomizer(CapRandomizer):
     Examples
     --------
     >>> len(PrivUnitGRandomizer(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
-    7
+    10
     """
 
     wire_name: ClassVar[str] = "privunit-g"
@@ -343,7 +343,7 @@ class SphereSamplingRandomizer(DirectionRandomizer):
     Examples
     --------
     >>> len(SphereSamplingRandomizer(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
-    6
+    10
     """
 
     wire_name: ClassVar[str] = "sphere-sampling"
