@@ -126,6 +126,19 @@ def test_the_gap_to_the_optimum_vanishes_like_one_over_the_square_root_of_n() ->
     assert bounds[-1] < 1.2 * bounds[-2]
 
 
+def test_the_bound_is_the_formula_of_the_notes() -> None:
+    mechanism = GapMechanism(game=line(40), epsilon=0.8, probability=0.25)
+    width = float(mechanism.choice.range * mechanism.choice.step)
+    short = width * np.log(6) / 0.8 / 40
+    worst = float((mechanism.scores.max(axis=1) - mechanism.scores.min(axis=1)).max())
+    assert mechanism.shortfall_bound == pytest.approx(0.75 * short + 0.25 * worst, rel=1e-8)
+    assert mechanism.shortfall_bound > 0.75 * short + 0.25 * worst
+    certain = GapMechanism(game=line(40), epsilon=0.8, probability=1)
+    assert certain.shortfall_bound == worst
+    assert "_weights" not in repr(mechanism)
+    assert "choice" not in repr(mechanism)
+
+
 def test_the_shortfall_is_that_of_the_distribution() -> None:
     mechanism = GapMechanism(game=line(6), epsilon=1, probability=0.25)
     reports = [0.0, 0.0, 3.0, 3.0, 3.0, 2.0]

@@ -102,7 +102,8 @@ def gdp_rate(variance: Fraction, largest: int, tau: float) -> float:
     """
     if variance < 1 or not tau <= 0.5 or largest > _MAX_SHIFT * sqrt_down(fraction_down(variance)):
         return math.inf
-    stddev = Fraction(math.isqrt(math.ceil(variance * 4**32)) + 1, 2**32)  # or a little more, beyond floats too
+    # The root or a little more, for variances beyond floats too.
+    stddev = Fraction(math.isqrt(math.ceil(variance * 4**32)) + 1, 2**32)
     last = math.ceil(_REACH * stddev + Fraction(1, 2)) + largest
     moved = above(2 * tau / 0.79, 4.0)
     if stddev <= _VISITED:
