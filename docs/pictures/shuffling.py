@@ -39,5 +39,6 @@ def draw(path: Path) -> None:
     axes.set_xticks(places, [f"{100 * share:.1f} %" for share in counts / counts.sum()])
     axes.set_xlabel("true share of a category")
     axes.set_ylabel("estimate less truth,\npercentage points")
-    axes.legend(frameon=False, ncols=3, fontsize=9)
+    axes.set_ylim(-0.8, 0.9)
+    axes.legend(frameon=False, ncols=3, fontsize=9, loc="upper right")
     save(drawn, path)
