@@ -43,8 +43,8 @@ def million_devices(page: Page, occupations: list[str]) -> None:
     reach = 3 * float(alone.stddev.max())
     page.say(
         "A million devices are simulated: each holds the industry of one of the people. They report at "
-        f"epsilon {_EPSILON:g} twice: to an analyst whom nobody trusts, and through a shuffler that mixes the "
-        "messages of all and need not be trusted with what they say (at delta "
+        f"epsilon {_EPSILON:g} twice: to an analyst whom nobody trusts, and through a shuffler that mixes "
+        "the messages of all and need not be trusted with what they say (at delta "
         f"{_DELTA:g}). Each picture is an estimate with its 95 % interval; the bar in its middle is the "
         f"truth, its ends lie {100 * reach:.2g} percentage points away.",
     )
