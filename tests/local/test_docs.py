@@ -20,7 +20,11 @@ def test_the_guide_runs() -> None:
         exec(block, space)
 
 
-ROWS = re.findall(r"^\| `([\w.]+)` \|[^|]*\| ([^|]*) \|", PAGE, flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `([\w.]+)` \|[^|]*\|[^|]*\| ([^|]*) \|", PAGE, flags=re.MULTILINE)
+
+
+def test_every_oracle_has_a_row() -> None:
+    assert len(ROWS) == 14
 
 
 @cases(("name", "told"), ROWS)

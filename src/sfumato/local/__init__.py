@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from sfumato.local.device.domains.categories import Domain
     from sfumato.local.device.domains.strings import Strings
     from sfumato.local.frequency.bit_flip import BitFlip
+    from sfumato.local.frequency.combination import (
+        CombinedShares,
+        PooledShares,
+        ShareDifference,
+        difference,
+        pool,
+    )
     from sfumato.local.frequency.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from sfumato.local.frequency.estimate import Estimate
     from sfumato.local.frequency.fit import FitTest
@@ -77,6 +84,7 @@ __all__ = [
     "Bins",
     "BitFlip",
     "Bitstogram",
+    "CombinedShares",
     "ConsistentMarginals",
     "Correlation",
     "CountMeanSketch",
@@ -117,6 +125,7 @@ __all__ = [
     "OracleChoice",
     "OraclePlan",
     "PiecewiseMean",
+    "PooledShares",
     "PrefixExtending",
     "PrefixRound",
     "PrivUnit",
@@ -136,6 +145,7 @@ __all__ = [
     "SampledAttribute",
     "SampledMarginals",
     "SequenceFragmentPuzzle",
+    "ShareDifference",
     "SphereSampling",
     "SplitBudget",
     "SquareWave",
@@ -154,6 +164,8 @@ __all__ = [
     "baselines",
     "choose",
     "device",
+    "difference",
+    "pool",
     "shuffle",
     "surveys",
 ]
@@ -222,6 +234,11 @@ __getattr__, __dir__ = attach(
         "aggregate_parquet": "sfumato.local.aggregation.arrow",
         "aggregate_spark": "sfumato.local.aggregation.spark",
         "Domain": "sfumato.local.device.domains.categories",
+        "CombinedShares": "sfumato.local.frequency.combination",
+        "PooledShares": "sfumato.local.frequency.combination",
+        "ShareDifference": "sfumato.local.frequency.combination",
+        "difference": "sfumato.local.frequency.combination",
+        "pool": "sfumato.local.frequency.combination",
         "Estimate": "sfumato.local.frequency.estimate",
         "FitTest": "sfumato.local.frequency.fit",
         "Oracle": "sfumato.local.frequency.oracle",

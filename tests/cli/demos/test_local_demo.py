@@ -47,13 +47,28 @@ def test_the_price_is_stated_for_counts_and_incomes(output: str) -> None:
     assert "Census Bureau and NIST publish" in " ".join(output.split())
 
 
+def test_a_shuffler_puts_a_million_devices_on_the_truth(output: str) -> None:
+    lines = re.findall(r"^  (?!industry)(.{18}) +([0-9.]+) %  (.{23})  (.{23})$", output, re.MULTILINE)
+    shares = [float(share) for _, share, _, _ in lines]
+    assert len(lines) == 8
+    assert shares == sorted(shares, reverse=True)
+    assert 25 < shares[0] < 33
+    for _, _, alone, mixed in lines:
+        assert mixed == f"{'●':^23}"  # a column is 60 standard errors wide
+        assert alone.count("●") == 1
+        assert len(alone.strip()) > 5
+    (errors,) = re.findall(r"Standard errors: ([0-9,]+) people for devices alone, (\d+) through", output)
+    assert 1500 < int(errors[0].replace(",", "")) < 2200
+    assert 5 < int(errors[1]) < 12
+
+
 def test_no_line_is_over_80_characters(output: str) -> None:
     assert max(map(len, output.splitlines())) <= 80
 
 
 def test_every_industry_has_a_line_of_its_own(output: str) -> None:
     industries, _ = adults()
-    (table,) = re.findall(r"^ *industry  .*?\n\n", output, re.MULTILINE | re.DOTALL)
+    table, _ = re.findall(r"^ *industry  .*?\n\n", output, re.MULTILINE | re.DOTALL)
     assert len(table.strip().splitlines()) == 2 + len(set(industries))
 
 

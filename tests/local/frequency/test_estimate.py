@@ -118,7 +118,7 @@ def test_nobody_reported() -> None:
 def test_a_table_and_its_rows() -> None:
     found = simulated(1)[0]
     table = found.to_dict()
-    assert list(table) == ["category", "frequency", "lower", "upper", "stddev"]
+    assert list(table) == ["category", "frequency", "lower", "upper", "stddev", "below_detection"]
     assert table["category"] == list("abcdef")
     assert {len(column) for column in table.values()} == {6}
     assert np.allclose(found.covariance([4, 1]), found.covariance()[[4, 1]])
@@ -176,3 +176,24 @@ def test_intervals_of_few_reports_with_a_large_epsilon_hold_shares_of_0(kind: An
         lower, upper, _ = oracle.simulate(counts, rng=seed).interval(0.95)
         held.append((lower <= counts / 100) & (counts / 100 <= upper))
     covers(int(np.sum(held)), np.size(held), claimed=1.0)
+
+
+def test_what_lies_too_far_below_0_is_below_detection() -> None:
+    support = ORACLE.support
+    counts = 10**6 * (float(support.other) + np.array([1.0, 0.0, 0.0, -0.1, 0.05, 0.05]) * float(support.gap))
+    found = ORACLE.estimate(counts.astype(np.int64), 10**6)
+    assert found.below_detection().tolist() == [False, False, False, True, False, False]
+    assert found.interval().upper[3] == 0.0
+    assert found.to_dict()["below_detection"].tolist() == found.below_detection().tolist()
+
+
+def test_estimates_are_frames_and_pictures() -> None:
+    (found,) = simulated(1)
+    frame = pytest.importorskip("pandas").DataFrame(found.to_dict(0.9))
+    assert found.to_pandas(0.9).equals(frame)
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    assert found.plot(axes, most=4) is axes
+    heights = [patch.get_height() for patch in axes.patches]
+    assert heights == sorted(found.frequencies, reverse=True)[:4]
+    with pytest.raises(ParameterError, match="most must be"):
+        found.plot(axes, most=0)

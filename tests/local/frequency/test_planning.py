@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sfumato import local
 from sfumato.errors import ParameterError
 from sfumato.local.frequency import planning
-from sfumato.local.frequency.planning import _tried
 from tests.cases import cases
 
 
@@ -96,11 +94,20 @@ def test_what_is_no_question_is_refused_with_the_questions_there_are() -> None:
             local.choose(question, epsilon=1.0, n=10, max_seconds=1.0)
 
 
-def test_a_trial_takes_no_longer_than_what_holds_it() -> None:
-    oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(range(4)))
-    start = time.process_time()
-    client, server = _tried(oracle, np.arange(4), 100)
-    whole = time.process_time() - start
-    assert client >= 0
-    assert server >= 0
-    assert client + server <= whole + 1e-9
+def test_a_cost_is_carried_on_from_the_largest_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that only the work moves: 3 ms, and 1 ms a client."""
+    clock = [0.0]
+    sizes = []
+
+    def prepared(size: int) -> Callable[[], None]:
+        def run() -> None:
+            clock[0] += 0.003 + 0.001 * size
+
+        sizes.append(size)
+        return run
+
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+    assert planning._seconds_of(prepared, 20_000, 10**6) == pytest.approx(1000.003)
+    assert sizes == [1, 5, 40, 320]
+    assert planning._seconds_of(prepared, 30, 100) == pytest.approx(0.103)
+    assert sizes[4:] == [1, 5, 30]

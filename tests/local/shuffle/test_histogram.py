@@ -6,7 +6,9 @@ import functools
 import itertools
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from sfumato.local.device.base.bernoulli import Coin
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import ShuffledHistogram
+from sfumato.local.shuffle.protocol import fewest
 from sfumato.privacy import AmongDecoys, RandomizedResponse
 from tests.cases import cases
 from tests.chance import accepts_only
@@ -201,3 +204,41 @@ def test_what_cannot_be_is_refused() -> None:
         protocol().randomize("z")
     with pytest.raises(ParameterError, match="true_counts"):
         protocol().simulate([1, 2])
+
+
+@cases(
+    ("log_delta", "guess"),
+    [
+        (lambda n: -n / 1e4, 150_000),  # a line
+        (lambda n: -n / 1e4, 900_000),
+        (lambda n: -n / 1e4, 10),
+        (lambda n: -((n / 1e4) ** 2), 50_000),
+        (lambda n: -math.sqrt(n / 1e4), 3_000_000),
+        (lambda n: -math.inf if n >= 77_777 else 0.0, 100_000),  # a step
+        (lambda n: -math.inf, 1000),
+    ],
+)
+def test_decoys_are_at_most_a_two_hundredth_too_many(log_delta: Callable[[int], float], guess: int) -> None:
+    tried: list[int] = []
+
+    def price(decoys: int) -> Any:
+        tried.append(decoys)
+        return SimpleNamespace(delta=lambda epsilon: math.exp(log_delta(decoys)))
+
+    found = fewest(price, 1.0, 1e-6, guess)
+    enough = log_delta(found) <= math.log(1e-6)
+    assert enough
+    fewer = found - max(1, int(0.005 * found)) - 1
+    assert fewer <= 0 or log_delta(fewer) > math.log(1e-6)
+    assert len(tried) == len(set(tried)) <= 50
+
+
+def test_a_loss_like_a_line_is_asked_four_times() -> None:
+    tried: list[int] = []
+
+    def price(decoys: int) -> Any:
+        tried.append(decoys)
+        return SimpleNamespace(delta=lambda epsilon: math.exp(-decoys / 1e4))
+
+    assert fewest(price, 1.0, 1e-6, 150_000) == pytest.approx(138_155, rel=0.005)
+    assert len(tried) <= 4

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato import local
 from sfumato.cli.data import ACS
+from sfumato.cli.demos.million_devices import million_devices
 from sfumato.cli.demos.truth import INCOMES, adults
 from sfumato.cli.output.page import Page
 from sfumato.cli.output.tables import cut, dashed, plain_table, shown
@@ -35,7 +36,7 @@ WHERE age >= 15"""
 
 
 def local_demo() -> None:
-    """Ask two questions twice: of people who trust nobody, and of a curator whom they trust."""
+    """Ask two questions of people who trust nobody and of a curator, and one of a million devices."""
     page = Page()
     occupations, incomes = adults()
     page.say(
@@ -50,6 +51,11 @@ def local_demo() -> None:
         (mean,) = session.sql(_INCOME).to_arrow(intervals=True).to_pylist()
     _occupations(page, occupations, {str(row["occupation"]): row for row in counts})
     _incomes(page, incomes, mean)
+    million_devices(page, occupations)
+    page.say(
+        "Only this demo shows true answers, and it may: the Census Bureau and NIST publish every row of this "
+        "file.",
+    )
 
 
 def _occupations(page: Page, occupations: list[str], central: dict[str, dict[str, float]]) -> None:
@@ -99,10 +105,6 @@ def _incomes(page: Page, incomes: NDArray[np.float64], central: dict[str, float]
     table.add_row("true, between 0 and 200,000", shown(round(float(incomes.mean()))), "")
     page.table(table)
     _price(page, wide / (high - low))
-    page.say(
-        "Only this demo shows true answers, and it may: the Census Bureau and NIST publish every row of this "
-        "file.",
-    )
 
 
 def _price(page: Page, wider: float) -> None:

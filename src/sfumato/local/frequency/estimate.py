@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
@@ -14,8 +15,12 @@ from sfumato.local.frequency.consistency import made_consistent
 from sfumato.local.frequency.fit import FitTest, fit_of
 from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array, ErrorModel
+from sfumato.mechanisms.base.release_table import Rows, as_pandas, drawn
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Estimate"]
 
@@ -236,8 +241,23 @@ class Estimate(FrequencyShares):
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         return [(self.domain.values[index], float(self.frequencies[index])) for index in order.tolist()]
 
+    def below_detection(self, level: float = 0.95) -> NDArray[np.bool_]:
+        """Return which intervals hold no share above 0: the estimates are too far below it to be explained.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        bool array
+            One for each category. Of many rare categories a few are so by chance, and none is known to be 0.
+        """
+        return self.interval(level).upper <= 0.0
+
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table: category, frequency, lower and upper end, standard deviation.
+        """Return columns for a table: category, frequency, its interval, standard deviation, detection.
 
         Parameters
         ----------
@@ -247,7 +267,8 @@ class Estimate(FrequencyShares):
         Returns
         -------
         dict of list or array
-            ``"category"``, ``"frequency"``, ``"lower"``, ``"upper"`` and ``"stddev"``, as frames take them.
+            ``"category"``, ``"frequency"``, ``"lower"``, ``"upper"``, ``"stddev"`` and ``"below_detection"``
+            as frames take them; see `below_detection`.
         """
         lower, upper, _ = self.interval(level)
         return {
@@ -256,7 +277,50 @@ class Estimate(FrequencyShares):
             "lower": lower,
             "upper": upper,
             "stddev": self.stddev,
+            "below_detection": upper <= 0.0,
         }
+
+    def to_pandas(self, level: float = 0.95) -> pd.DataFrame:
+        """Return `to_dict` as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each category.
+        """
+        return as_pandas(self.to_dict(level))
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, most: int = 30) -> Any:
+        """Draw the largest shares with their intervals; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval.
+        most : int
+            How many categories are drawn at most, at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        count = min(_check.integer("most", most, minimum=1), len(self.domain))
+        order = np.argsort(-self.frequencies, kind="stable")[:count]
+        lower, upper, _ = self.interval(level)
+        labels = {"category": [str(self.domain.values[index]) for index in order.tolist()]}
+        return drawn(Rows(labels, self.frequencies[order], Interval(lower[order], upper[order])), ax)
 
     def of(self, value: Hashable) -> float:
         """Return the frequency of one category.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.local.base.plan_comparison import Choice, Limits, compared
 from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.device.base.report_batch import ReportBatch
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
@@ -39,10 +41,10 @@ _KINDS: Final[tuple[type[Oracle[Any]], ...]] = (
 _TRIAL: Final = 20_000
 _MAX_CATEGORIES: Final = 1 << 24
 _TRIAL_BYTES: Final = 1 << 20
-_TRIAL_WORK: Final = 1 << 27
+_FEWEST: Final = 5
 _TURNS: Final = 3
-_LONG: Final = 0.2
-"""Seconds of a trial that is not made in several turns."""
+_ENOUGH: Final = 0.1
+"""Seconds that the reports of a trial take at least, or there are as many as may be."""
 
 
 @final
@@ -234,25 +236,34 @@ def trial_seconds(
         What may be reported, in place of the numbers of the categories.
     """
     tried = np.arange(categories, dtype=np.int64) if values is None else np.asarray(values)
-    largest = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
-    many = max(5, largest)
-    few = many // 5
-    once = sum(_tried(protocol, tried, 1))  # what is made once, is made before
-    turns = _TURNS if once < _LONG else 1
-    rounds = [[_tried(protocol, tried, size) for _ in range(turns)] for size in (few, many)]
-    first, second = (np.min(turns, axis=0) for turns in rounds)
-    each = np.maximum(second - first, 0) / (many - few)
-    client, server = np.maximum(second + each * (count - many), 0)
-    return float(client), float(server)
-
-
-def _tried(protocol: LocalProtocol[Any, Any], values: NDArray[Any], size: int) -> tuple[float, float]:
-    """Return the CPU seconds of so many clients, and of the server for them."""
-    values = values[np.arange(size, dtype=np.int64) % len(values)]
-    start = time.process_time()
-    reports = protocol.randomize_batch(values, rng=0)
-    sent = time.process_time()
+    most = max(_FEWEST, min(_TRIAL, _TRIAL_BYTES // protocol.device.width))
     aggregator = protocol.aggregator()
-    aggregator.add_batch(reports)
+
+    def reported(size: int) -> ReportBatch:
+        return protocol.randomize_batch(tried[np.arange(size, dtype=np.int64) % len(tried)], rng=0)
+
+    aggregator.add_batch(reported(1))
+    start = time.process_time()
     aggregator.estimate()
-    return sent - start, time.process_time() - sent
+    estimating = time.process_time() - start  # from totals, whatever the number of reports
+    client = _seconds_of(lambda size: partial(reported, size), most, count)
+    counting = _seconds_of(lambda size: partial(aggregator.add_batch, reported(size)), most, count)
+    return client, counting + estimating
+
+
+def _seconds_of(prepared: Callable[[int], Callable[[], object]], most: int, count: int) -> float:
+    """Return the CPU seconds of what is done for so many clients, from trials with ever more of them."""
+    first, size = _least_seconds(prepared(1)), _FEWEST
+    while (many := _least_seconds(prepared(size))) - first < _ENOUGH and size < most:
+        size = min(most, 8 * size)
+    return max(0.0, many + max(0.0, many - first) / (size - 1) * (count - size))
+
+
+def _least_seconds(run: Callable[[], object]) -> float:
+    """Return the least CPU seconds of some turns, which are fewer if they are long."""
+    turns: list[float] = []
+    while len(turns) < _TURNS and sum(turns) < _ENOUGH:
+        start = time.process_time()
+        run()
+        turns.append(time.process_time() - start)
+    return min(turns)

@@ -51,9 +51,11 @@ def from_nodes(shape: Shape, estimates: Sequence[Array], alphas: Sequence[float]
         reported.insert(0, alpha * estimates[level - 1] + (1 - alpha) * children)
     final = np.ones(1)
     for below in reported:
-        counts = _sums(shape, np.ones(len(below)))
-        lacking = (final - _sums(shape, below)) / counts
-        final = below + np.repeat(lacking, counts.astype(np.int64))
+        lacking = (final - _sums(shape, below)) / shape.branching
+        if rest := len(below) % shape.branching:  # the last node has fewer children
+            lacking[-1] *= shape.branching / rest
+        final = np.repeat(lacking, shape.branching)[: len(below)]
+        final += below
     return final
 
 
@@ -111,4 +113,6 @@ def isotonic(values: Array) -> Array:
 
 def _sums(shape: Shape, nodes: Array) -> Array:
     """Return the sums of children."""
-    return np.asarray(np.add.reduceat(nodes, np.arange(0, len(nodes), shape.branching)))
+    whole = len(nodes) - len(nodes) % shape.branching
+    sums = np.einsum("ij->i", nodes[:whole].reshape(-1, shape.branching))
+    return sums if whole == len(nodes) else np.append(sums, nodes[whole:].sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -163,22 +164,35 @@ def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, gu
         Where to begin.
     """
 
-    def holds(decoys: int) -> bool:
-        return price(decoys).delta(epsilon) <= delta
+    def over(decoys: int) -> float:
+        """Return the log of how many times the loss's delta is the one that is allowed."""
+        found = price(decoys).delta(epsilon)
+        return math.log(found / delta) if found else -math.inf
 
     low, high = 0, max(1, guess)
-    while not holds(high):
-        low, high = high, high + high // 4 + 1
+    below, above = math.inf, over(high)  # at low, and at high
+    while above > 0:
+        low, high, below = high, high + high // 4 + 1, above
         if high > _MAX:
             _check.refuse("epsilon", "be greater", epsilon, "wait for more clients")
-    if low == 0:
-        low = high * 4 // 5
-        while low > 0 and holds(low):
-            low, high = low * 4 // 5, low
+        above = over(high)
     while high - low > max(1, int(_SHARE * high)):
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        middle = _between(low, high, below, above)
+        if (found := over(middle)) > 0:
+            low, below = middle, found
+        else:
+            high, above = middle, found
     return high
+
+
+def _between(low: int, high: int, below: float, above: float) -> int:
+    """Return where to look for the root between: near that of a line, on the wider side of it."""
+    if not (math.isfinite(below) and math.isfinite(above)):
+        return low + (high - low) * 4 // 5
+    root = low + (high - low) * below / (below - above)
+    step = _SHARE * high / 3
+    nearest = root + step if high - root > root - low else root - step
+    return min(max(low + 1, round(nearest)), high - 1)
 
 
 def bounded(messages: int) -> None:
