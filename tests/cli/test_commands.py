@@ -67,6 +67,11 @@ def test_every_command_and_option_is_in_the_docs() -> None:
     assert set(found) == {
         "sql",
         "explain",
+        "local plan",
+        "local protocol",
+        "local randomize",
+        "local aggregate",
+        "local estimate",
         "epsilon",
         "calibrate",
         "audit",

@@ -17,7 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.cli.shuffle import _grouped, _reader
+from sfumato.cli.input.protocols import value_reader
+from sfumato.cli.shuffle import _grouped
 from sfumato.errors import ParameterError
 from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler
@@ -180,7 +181,7 @@ def test_a_sum_of_several_messages_is_planned_for_the_honest_clients(folder: Pat
 def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> None:
     collected(folder, "range.json", "randomized-response", "--epsilon", 1, "--range", 5)
     known = Collection.from_specification(json.loads((folder / "range.json").read_text())).device
-    read = _reader(known.randomizer)
+    read = value_reader(known.randomizer)
     assert read(" 3\n") == 3
     with pytest.raises(ParameterError, match="values must be whole numbers"):
         read(text)

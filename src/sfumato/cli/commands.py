@@ -83,6 +83,9 @@ class _Commands(LazyGroup):
             "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
         ),
         "survey": LazyCommand("sfumato.cli.survey:app", "Ask a question so that no answer betrays anybody."),
+        "local": LazyCommand(
+            "sfumato.cli.local:app", "Collect from devices that trust nobody: plan, randomize, count."
+        ),
         "shuffle": LazyCommand(
             "sfumato.cli.shuffle:app", "Mix the reports of many people before anybody sees them."
         ),

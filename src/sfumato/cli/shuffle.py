@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from sfumato import _check, local, server
+from sfumato import _check, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
+from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
-from sfumato.cli.output.writing import refuse_unwritable, write_text
+from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
 from sfumato.crypto.hpke import ROLES
-from sfumato.errors import ParameterError, SourceError
+from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
-from sfumato.local.base.protocol import ReportProtocol
-from sfumato.local.base.specifications import protocol_kind
 from sfumato.privacy._outward import text_above
 from sfumato.server.limits import Limits
 
@@ -75,14 +72,11 @@ def collection(
 ) -> None:
     """Write down a collection: what is asked, of how many, and for whom it is sealed."""
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clients": batch_size - colluders}
-    if domain is not None and categories is not None:
-        _check.refuse_state("--domain", "come without --range", "both are given", "pass one of them")
-    if domain is not None or categories is not None:
-        values: Any = range(categories or 0) if domain is None else domain.split(",")
-        given["domain"] = local.Domain(values)
-    given |= dict(_parameter(text) for text in parameter or ())
+    if (asked := domain_of(domain, categories)) is not None:
+        given["domain"] = asked
+    given |= parameters(parameter or ())
     made = shuffle.Collection(
-        protocol=_protocol(protocol, given),
+        protocol=protocol_of(protocol, given),
         batch_size=batch_size,
         colluders=colluders,
         analyst=device.PublicKey.from_text(analyst, "analyst"),
@@ -172,7 +166,7 @@ def open_batches(
     secret = shuffle.SecretKey.from_file(key, "analyst")
     opening = made.opening(secret)
     for path in batches or ():
-        opening.add(_bytes(path))
+        opening.add(read_bytes(path))
     if url is not None:
         with server.Visitor(url) as visitor:
             for number in range(1, visitor.status()["batches"] + 1):
@@ -197,7 +191,7 @@ def open_batches(
         bias = estimate.forged_bias(min(made.colluders * opening.batches, estimate.reports))
         found = {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}
         facts |= {"fit": found, "forged_bias": [bias.lower, bias.upper]}
-    print_estimate(estimate, facts if as_json else None, level=level, top=top)
+    print_estimate(estimate, facts if as_json else None, simulated=estimate.simulated, level=level, top=top)
     if not as_json:
         typer.echo(
             f"{opening.batches} batches, {opening.aggregator.accepted} records; refused: {_counts(opening)}"
@@ -232,7 +226,7 @@ def _price(made: shuffle.Collection, epsilon: float, delta: float) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(_bytes(file))
+        content = json.loads(read_bytes(file))
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
@@ -243,67 +237,11 @@ def _read(file: Path) -> dict[str, Any]:
     return content
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
-    try:
-        read = json.loads(value)
-    except ValueError:
-        _check.refuse("--parameter", "be NAME=JSON", text, "write --parameter bounds=[18,90]")
-    return name, tuple(read) if isinstance(read, list) else read
-
-
-def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
-    """Make a protocol of those of the given parameters that it has."""
-    kind = protocol_kind(name)
-    if kind is None:
-        _check.refuse(
-            "protocol", "be the name of a local or a shuffled protocol", name, "look it up in the guide"
-        )
-    fields = [field for field in dataclasses.fields(kind) if field.init]  # type: ignore[arg-type]
-    known = {field.name for field in fields}
-    strange = given.keys() - known - {"delta", "clients"}
-    missing = {field.name for field in fields if field.default is dataclasses.MISSING} - given.keys()
-    if strange or missing:
-        rule = f"have the parameters {', '.join(sorted(known))}"
-        names = ", ".join(sorted(strange or missing))
-        found = f"{names} {'is not one of them' if strange else 'is missing'}"
-        _check.refuse_state("protocol", rule, found, "pass each by an option, or by --parameter NAME=JSON")
-    made: ReportProtocol[Any, Any] = kind(**{key: value for key, value in given.items() if key in known})
-    return made
-
-
 def _envelopes(known: device.PublicCollection, values: list[str], secret: Path | None) -> Iterator[bytes]:
     lines = (line.rstrip("\n") for line in sys.stdin) if values == ["-"] else iter(values)
-    read = _reader(known.randomizer)
+    read = value_reader(known.randomizer)
     for line in lines:
         yield known.envelope(read(line), os.urandom(32) if secret is None else _secret(secret))
-
-
-def _reader(randomizer: Any) -> Any:
-    """Return what makes a value of a text: a category by its text, or a number."""
-    domain = getattr(randomizer, "domain", None)
-    if domain is None:
-        return _number
-    if isinstance(domain.values, range):
-        return partial(_number, kind=int, words="whole numbers")
-    known = {str(value): value for value in domain.values}
-    return lambda text: known.get(text, text)
-
-
-def _number(text: str, kind: type[float] = float, words: str = "numbers") -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(
-            f"values must be {words} for this collection, got other text; leave the others out"
-        ) from None
 
 
 def _secret(path: Path) -> bytes:
@@ -313,7 +251,7 @@ def _secret(path: Path) -> bytes:
         pass
     except OSError as error:
         refuse_unwritable("--secret", path, error)
-    return _bytes(path)
+    return read_bytes(path)
 
 
 def _grouped(envelopes: Iterator[bytes], width: int) -> Iterator[list[bytes]]:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
-import sys
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.output.writing import write_text
-from sfumato.errors import SourceError
 from sfumato.local import surveys
 from sfumato.privacy._outward import text_above
 
@@ -47,7 +42,6 @@ class Kind(Enum):
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
-_SEPARATORS: Final = ",;\t|"
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 
 Chances: TypeAlias = Annotated[
@@ -124,8 +118,8 @@ def analyse(
     if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
         remedy = "use sfumato.local.surveys in Python for two samples"
         _check.refuse("design", "be that of one sample", design.value, remedy)
-    cells = _column(source, column, separator)
-    answers = [cell for cell in cells if not _blank(cell)]
+    cells = read_column(source, column, separator)
+    answers = [cell for cell in cells if not is_blank(cell)]
     if len(answers) < len(cells):
         left = len(cells) - len(answers)
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
@@ -186,45 +180,6 @@ def _design(
             _check.refuse("chance", f"be given for {name} of {kind.value}", None, f"pass --chance {name}=2/3")
     found: surveys.Design | surveys.UnrelatedQuestionTwoSamples = made(**values)
     return found
-
-
-def _column(source: Path, column: str, separator: str | None) -> list[Any]:
-    """Return a column's cells: of a CSV as texts, of Parquet as they are."""
-    if separator is not None and len(separator.encode()) != 1:
-        _check.refuse("--separator", "be one character", separator, "write --separator ';'")
-    try:
-        if source.suffix.lower() in {".parquet", ".pq"}:
-            table = pq.read_table(source, columns=[column]).select([column])
-        else:
-            text = sys.stdin.buffer.read() if str(source) == "-" else source.read_bytes()
-            table = pa_csv.read_csv(
-                pa.BufferReader(text),
-                parse_options=pa_csv.ParseOptions(delimiter=separator or _separator(text, column)),
-                convert_options=pa_csv.ConvertOptions(include_columns=[column], strings_can_be_null=True),
-            )
-    except (OSError, KeyError, pa.ArrowException) as error:
-        message = (
-            f"source must be a CSV or Parquet file with the column {column!r}, got {str(source)!r}; check it "
-            "or name its --separator"
-        )
-        raise SourceError(message) from error
-    cells: list[Any] = table[column].to_pylist()
-    return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
-
-
-def _separator(text: bytes, column: str) -> str:
-    """Return the separator between which the first line has the column."""
-    first = text.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
-    for separator in _SEPARATORS:
-        names = next(csv.reader([first], delimiter=separator), [])
-        if column in (name.strip() for name in names):
-            return separator
-    return ","
-
-
-def _blank(cell: object) -> bool:
-    """Whether a cell holds no answer: nothing, white space, or no number where it should be one."""
-    return cell is None or cell == "" or cell != cell  # noqa: PLR0124 (NaN)
 
 
 def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:

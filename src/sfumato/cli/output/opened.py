@@ -1,4 +1,4 @@
-"""What the analyst of a shuffled collection sees: shares, a mean or a sum, with intervals."""
+"""What the analyst of a collection sees: shares, a mean or a sum, with intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sfumato.cli.output.tables import interval, plain_table, print_table, shown,
 from sfumato.cli.output.writing import finite_or_none
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.rappor.decoding import Decoded
 from sfumato.local.numeric.estimate import MeanEstimate
+from sfumato.local.ranges.estimate import RangeEstimate
 from sfumato.local.shuffle.estimate import ShuffledMeanEstimate, ShuffledSumEstimate
 from sfumato.numerics.interval import Interval
 
@@ -21,13 +23,17 @@ __all__ = ["print_estimate"]
 Row = tuple[Any, float, float, float]
 
 
-def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float, top: int) -> None:
+def print_estimate(
+    estimate: Any, facts: dict[str, Any] | None, *, simulated: bool, level: float, top: int
+) -> None:
     """Print an estimate as a table; or with facts, as one JSON object with them.
 
     Parameters
     ----------
-    estimate : Estimate, MeanEstimate, ShuffledMeanEstimate or ShuffledSumEstimate
+    estimate : Estimate, RangeEstimate, Decoded, MeanEstimate, ShuffledMeanEstimate or ShuffledSumEstimate
     facts : dict or None
+    simulated : bool
+        Whether the randomness of a report followed from a seed.
     level : float
         Of the intervals.
     top : int
@@ -42,17 +48,20 @@ def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float,
     if facts is not None:
         names = ("name", "estimate", "lower", "upper")
         rows_shown = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
-        simulated = {"simulated": estimate.simulated}
         epsilon = {"epsilon": _plain(facts.get("epsilon"))} if "epsilon" in facts else {}
-        typer.echo(json.dumps(facts | epsilon | simulated | {"level": level, "estimates": rows_shown}))
+        typer.echo(
+            json.dumps(facts | epsilon | {"simulated": simulated, "level": level, "estimates": rows_shown})
+        )
         return
     table = plain_table(["", "estimate", f"{100 * level:g} % interval"], right=[1, 2])
+    shares = isinstance(estimate, Estimate)
     if len(rows) > top:
         rows = sorted(rows, key=lambda row: -row[1])[:top]
     for name, value, lower, upper in rows:
-        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), interval(lower, upper))))
+        ends = "below detection" if shares and upper <= 0 else interval(lower, upper)
+        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), ends)))
     print_table(wide_console(), table)
-    if estimate.simulated:
+    if simulated:
         typer.echo("some randomness followed from a seed: nobody was protected by it")
 
 
@@ -61,17 +70,14 @@ def _rows(estimate: Any, level: float) -> list[Row]:
         return [("sum", estimate.total, *_ends(estimate.interval(level)))]
     if isinstance(estimate, MeanEstimate | ShuffledMeanEstimate):
         return [("mean", estimate.mean, *_ends(estimate.interval(level)))]
-    if not isinstance(estimate, Estimate):
+    if not isinstance(estimate, Estimate | RangeEstimate | Decoded):
         raise ParameterError(
             f"estimate must be of shares, a mean or a sum, got a value of type {type(estimate).__name__}; "
-            "read the batches in Python with sfumato.local.shuffle.Collection.opening"
+            "read the reports in Python with sfumato.local"
         )
-    lower, upper, _ = estimate.interval(level)
-    values = map(float, estimate.frequencies)
-    ends = zip(map(float, lower), map(float, upper), strict=True)
-    return [
-        (name, value, *end) for name, value, end in zip(estimate.domain.values, values, ends, strict=True)
-    ]
+    columns = estimate.to_dict(level)
+    named, values, lower, upper = list(columns.values())[:4]
+    return list(zip(named, *(map(float, column) for column in (values, lower, upper)), strict=True))
 
 
 def _ends(interval: Interval[float]) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from sfumato._durable import write_whole
 from sfumato.cli.output.guarding import resolved
 from sfumato.cli.output.tables import print_table, release_table, wide_console
 from sfumato.cli.process.standard import OutputFailed
+from sfumato.errors import SourceError
 
 __all__ = [
     "Format",
@@ -29,6 +30,7 @@ __all__ = [
     "content",
     "finite_or_none",
     "format_of",
+    "read_bytes",
     "read_text",
     "refuse_unwritable",
     "write",
@@ -156,6 +158,14 @@ def refuse_unwritable(
     _check.refuse_state(
         option, "be writable", f"writing {str(path)!r} failed: {why}", remedy, error=OutputFailed
     )
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, or refuse what cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
 
 
 def read_text(option: str, path: str | Path, remedy: str) -> str:

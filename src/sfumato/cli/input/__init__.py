@@ -1,0 +1,1 @@
+"""What the command line reads: columns of files, and protocols by their names."""

@@ -1,0 +1,242 @@
+"""``sfumato local``: plan a collection from devices, randomize, count and estimate, all on files."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+
+from sfumato import _check, local
+from sfumato._durable import write_whole
+from sfumato._wire import Format
+from sfumato.cli.input.columns import is_blank, read_column
+from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
+from sfumato.cli.output.opened import print_estimate
+from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
+from sfumato.errors import ParameterError
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.shuffle.protocol import ShuffleProtocol
+from sfumato.privacy._outward import text_above
+
+__all__ = ["Asked", "app"]
+
+app = typer.Typer(
+    help="Collect from devices that trust nobody: plan, randomize, count.", no_args_is_help=True
+)
+
+_PROTOCOL: Final = Format("sfumato.local-protocol")
+_ESTIMATE: Final = Format("sfumato.local-estimate")
+_COLUMN: Final = "report"
+
+Protocol: TypeAlias = Annotated[Path, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")]
+Domain: TypeAlias = Annotated[
+    str | None, typer.Option("--domain", metavar="A,B,C", help="The categories, separated by commas.")
+]
+Range: TypeAlias = Annotated[int | None, typer.Option("--range", help="Categories 0, 1, ... N - 1.")]
+Epsilon: TypeAlias = Annotated[float, typer.Option("--epsilon", help="Bound on the loss of each report.")]
+
+
+class Asked(Enum):
+    """What a plan is for.
+
+    Examples
+    --------
+    >>> Asked("ranges")
+    <Asked.RANGES: 'ranges'>
+    """
+
+    FREQUENCIES = "frequencies"
+    RANGES = "ranges"
+
+
+@app.command()
+def plan(
+    asked: Annotated[Asked, typer.Argument(help="How frequent categories are, or ranges of ordered ones.")],
+    *,
+    epsilon: Epsilon,
+    people: Annotated[int, typer.Option("--people", help="How many will report.")],
+    domain: Domain = None,
+    categories: Range = None,
+    max_bytes: Annotated[int | None, typer.Option("--max-bytes", help="Of a report.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Write the best protocol to this file, JSON.")
+    ] = None,
+) -> None:
+    """Compare protocols by error, bytes and CPU time, before anybody is asked."""
+    values = domain_of(domain, categories)
+    if values is None:
+        _check.refuse("--domain", "be given, or --range", None, "name the categories")
+    question = local.Frequencies if asked is Asked.FREQUENCIES else local.Ranges
+    choice: Any = local.choose(
+        question(values),
+        epsilon=epsilon,
+        n=people,
+        max_bytes=max_bytes,
+    )
+    typer.echo(str(choice))
+    if output is not None:
+        made = choice.oracle(values) if asked is Asked.FREQUENCIES else choice.protocol(values)
+        _write_protocol(made, output)
+
+
+@app.command()
+def protocol(
+    name: Annotated[str, typer.Argument(help="Such as optimal-local-hashing, hybrid-mean or rappor.")],
+    *,
+    output: Annotated[Path, typer.Option("--output", help="The protocol's file, JSON.")],
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Bound on a report's loss.")] = None,
+    domain: Domain = None,
+    categories: Range = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", metavar="NAME=JSON", help="Further ones, such as bounds=[18,90]."),
+    ] = None,
+) -> None:
+    """Write down a protocol that you choose yourself."""
+    given: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    if (values := domain_of(domain, categories)) is not None:
+        given["domain"] = values
+    made = protocol_of(name, given | parameters(parameter or ()))
+    if not isinstance(made, LocalProtocol) or isinstance(made, ShuffleProtocol):
+        _check.refuse("name", "be that of a protocol without a shuffler", name, "use sfumato shuffle")
+    _write_protocol(made, output)
+
+
+@app.command()
+def randomize(
+    file: Protocol,
+    source: Annotated[Path, typer.Argument(help="CSV or Parquet, a row for each person; - reads CSV.")],
+    *,
+    column: Annotated[str, typer.Option("--column", help="The column of the true values.")],
+    output: Annotated[Path, typer.Option("--output", help="Reports: Parquet with one binary column.")],
+    separator: Annotated[
+        str | None, typer.Option("--separator", metavar="C", help="Between columns of a CSV.")
+    ] = None,
+) -> None:
+    """Randomize each value of a column as its device would, in an order that tells nothing."""
+    made = _protocol(file)
+    cells = read_column(source, column, separator, as_text=True)
+    known = [cell for cell in cells if not is_blank(cell)]
+    if len(known) < len(cells):
+        left = len(cells) - len(known)
+        typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: nothing to report, left out", err=True)
+    read = value_reader(made.device)
+    values = [read(cell) if isinstance(cell, str) else cell for cell in known]
+    reports = made.randomize_batch(values).shuffled()
+    table = pa.table({_COLUMN: pa.array(list(reports), pa.binary(made.device.width))})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    _write_bytes("--output", output, sink.getvalue().to_pybytes())
+    typer.echo(f"{len(reports)} reports of {made.device.width} bytes; {_price(made)}")
+
+
+@app.command()
+def aggregate(
+    file: Protocol,
+    sources: Annotated[
+        list[Path], typer.Argument(help="Reports (*.parquet), and counts that this command wrote earlier.")
+    ],
+    *,
+    output: Annotated[Path, typer.Option("--output", help="The counts, which merge with others.")],
+    column: Annotated[str, typer.Option("--column", help="The column of the reports.")] = _COLUMN,
+    processes: Annotated[int, typer.Option("--processes", help="Of which each counts a part.")] = 1,
+) -> None:
+    """Count reports, and merge counts, into one file of counts."""
+    made = _protocol(file)
+    reports = [path for path in sources if path.suffix.lower() in {".parquet", ".pq"}]
+    counted = local.aggregate_parquet(made, reports, column, processes=processes)
+    for path in sources:
+        if path not in reports:
+            counted.merge(read_bytes(path))
+    _write_bytes("--output", output, counted.to_bytes())
+    refused = ", ".join(f"{count} by {reason}" for reason, count in counted.refused.items())
+    typer.echo(f"{counted.accepted} reports counted; refused: {refused}")
+
+
+@app.command()
+def estimate(
+    file: Protocol,
+    counts: Annotated[list[Path], typer.Argument(help="Files of counts, which are merged.")],
+    *,
+    level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
+    top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
+    consistent: Annotated[
+        str | None, typer.Option("--consistent", help="A step such as norm-sub: shares that sum to 1.")
+    ] = None,
+    candidates: Annotated[
+        Path | None, typer.Option("--candidates", help="For rappor: the strings to look for, one a line.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate from counts, with intervals, and say what each report cost."""
+    made = _protocol(file)
+    aggregator = made.aggregator()
+    for path in counts:
+        aggregator.merge(read_bytes(path))
+    if not aggregator.accepted:
+        raise ParameterError("counts must be of at least one report, got none; aggregate some first")
+    found = _processed(aggregator.estimate(), candidates, consistent)
+    fit = getattr(found, "fit", None)
+    facts = _ESTIMATE.wrap({"reports": aggregator.accepted, "epsilon": made.privacy_loss.epsilon(0.0)})
+    if fit is not None:
+        facts |= {"fit": {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}}
+    print_estimate(found, facts if as_json else None, simulated=aggregator.simulated, level=level, top=top)
+    if not as_json:
+        typer.echo(f"{aggregator.accepted} reports; {_price(made)}")
+        if fit is not None:
+            typer.echo(str(fit))
+
+
+def _processed(found: Any, candidates: Path | None, consistent: str | None) -> Any:
+    """Decode what needs candidates, and take a step that makes shares consistent."""
+    if isinstance(found, local.RapporEstimate):
+        if candidates is None:
+            _check.refuse("--candidates", "be given for rappor", None, "name a file of strings, one a line")
+        lines = read_text("--candidates", candidates, "name a file of strings, one a line").splitlines()
+        found = found.decode([line for line in lines if line])
+    elif candidates is not None:
+        _check.refuse("--candidates", "be left out", str(candidates), "only rappor has any")
+    if consistent is None:
+        return found
+    if not hasattr(found, "consistent"):
+        _check.refuse("--consistent", "be left out", consistent, "only shares have such steps")
+    return found.consistent(consistent)
+
+
+def _price(made: LocalProtocol[Any, Any]) -> str:
+    return f"epsilon {text_above(made.privacy_loss.epsilon(0.0))} for each"
+
+
+def _write_protocol(made: LocalProtocol[Any, Any], output: Path) -> None:
+    facts = {"protocol": protocol_specification(made), "device": made.device.specification()}
+    write_text(output, json.dumps(_PROTOCOL.wrap(facts), indent=2) + "\n")
+    typer.echo(f"{type(made).__name__}: {made.device.width} bytes a report; {_price(made)}")
+
+
+def _protocol(file: Path) -> LocalProtocol[Any, Any]:
+    try:
+        content = json.loads(read_bytes(file))
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise ParameterError(
+            f"{str(file)!r} must be a protocol's file, got something else; `sfumato local plan` writes one"
+        )
+    _, fields = _PROTOCOL.unwrap("file", content)
+    found = protocol_from_specification(fields.get("protocol"))
+    if not isinstance(found, LocalProtocol) or isinstance(found, ShuffleProtocol):
+        raise ParameterError(f"{str(file)!r} must be of a protocol without a shuffler; use sfumato shuffle")
+    return found
+
+
+def _write_bytes(option: str, path: Path, content: bytes) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        refuse_unwritable(option, path, error)
