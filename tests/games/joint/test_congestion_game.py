@@ -1,7 +1,10 @@
 """Congestion games with listed actions against plain loops."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.congestion_game import CongestionGame
@@ -11,13 +14,13 @@ GAME = CongestionGame(uses=USES, fixed=[0.1, 0.0, 0.2], growth=[1.0, 0.5, 2.0], 
 TYPES = np.array([0, 0, 1, 1, 0, 1])
 
 
-def cost(kinds, actions, agent):
+def cost(kinds: NDArray[np.int64], actions: NDArray[np.int64], agent: int) -> float:
     users = sum(USES[kind, action] for kind, action in zip(kinds, actions, strict=True))
     each = np.array([0.1, 0.0, 0.2]) + np.array([1.0, 0.5, 2.0]) * (users / 6) ** 2
     return float(each @ USES[kinds[agent], actions[agent]])
 
 
-def test_regret_against_loops():
+def test_regret_against_loops() -> None:
     rng = np.random.default_rng(1)
     played = rng.integers(0, 2, (6, 5))
     external, swap, paid = [], [], []
@@ -47,7 +50,7 @@ def test_regret_against_loops():
     assert found.swap >= found.external
 
 
-def test_costs_and_loads():
+def test_costs_and_loads() -> None:
     assert GAME.largest_action == 2
     assert GAME.largest_cost == pytest.approx(2.7)
     assert GAME.loads(TYPES, [0, 1, 0, 1, 1, 0]).tolist() == [3, 4, 3]
@@ -58,8 +61,8 @@ def test_costs_and_loads():
     assert table[0, 0, 1] == pytest.approx(0.5 * 25 / 36 + 0.2 + 2 * 16 / 36)
 
 
-def test_what_is_refused():
-    given = {"uses": USES, "fixed": [0.0] * 3, "growth": [1.0] * 3, "agents": 6}
+def test_what_is_refused() -> None:
+    given: dict[str, Any] = {"uses": USES, "fixed": [0.0] * 3, "growth": [1.0] * 3, "agents": 6}
     for change, message in (
         ({"uses": USES[0]}, "uses must say which resources"),
         ({"uses": USES * 2}, "uses must say which resources"),

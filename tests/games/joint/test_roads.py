@@ -1,30 +1,32 @@
 """Road networks: travel times, routes, and the gap against all simple ways of a small graph."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.roads import RoadNetwork
 
-GIVEN = {
+GIVEN: dict[str, Any] = {
     "tails": [0, 1, 1, 2, 2, 3, 3, 0, 0, 2], "heads": [1, 0, 2, 1, 3, 2, 0, 3, 2, 0],
     "free_times": [1.0, 2, 3, 1, 2, 3, 1, 2, 3, 1.5], "capacities": [3.0] * 10, "growth": 0.5, "power": 2.0,
 }  # fmt: skip
 GRID = RoadNetwork(**GIVEN)
 
 
-def simple_ways(origin, destination, seen=()):
+def simple_ways(origin: Any, destination: Any, seen: tuple[int, ...] = ()) -> list[list[int]]:
     """Return all ways without a node twice, as lists of edges."""
     if origin == destination:
         return [[]]
-    found = []
+    found: list[list[int]] = []
     for edge, (tail, head) in enumerate(zip(GIVEN["tails"], GIVEN["heads"], strict=True)):
         if tail == origin and head not in (*seen, origin):
             found += [[edge, *rest] for rest in simple_ways(head, destination, (*seen, origin))]
     return found
 
 
-def test_travel_times_by_hand():
+def test_travel_times_by_hand() -> None:
     loads = np.array([0, 3, 6, -2, 0, 0, 0, 0, 0, 0])
     assert GRID.times(loads)[:4].tolist() == [1.0, 3.0, 9.0, 1.0]
     assert GRID.nodes == 4
@@ -32,7 +34,7 @@ def test_travel_times_by_hand():
     assert GRID.most_hops == 2
 
 
-def test_routes_are_the_fastest_ways():
+def test_routes_are_the_fastest_ways() -> None:
     rng = np.random.default_rng(1)
     for _ in range(5):
         costs = rng.random(10)
@@ -51,7 +53,7 @@ def test_routes_are_the_fastest_ways():
         assert short.shape == (16, 1)
 
 
-def test_the_gap_against_all_ways():
+def test_the_gap_against_all_ways() -> None:
     rng = np.random.default_rng(2)
     trips = rng.integers(0, 4, (20, 2))
     ways = [simple_ways(*trip) for trip in trips]
@@ -75,7 +77,7 @@ def test_the_gap_against_all_ways():
     assert still.largest == still.relative == 0
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     for change, message in (
         ({"tails": [0, 0], "heads": [1, 1]}, "tails and heads must be the ends of distinct edges"),
         ({"tails": [0, 1], "heads": [0, 1]}, "tails and heads must be the ends of distinct edges"),
@@ -89,7 +91,12 @@ def test_what_is_refused():
         ({"power": 0.5}, "power must be from 1 to 16"),
         ({"power": 17}, "power must be from 1 to 16"),
     ):
-        given = {"tails": [0, 1], "heads": [1, 0], "free_times": [1.0, 1.0], "capacities": [1.0, 1.0]}
+        given: dict[str, Any] = {
+            "tails": [0, 1],
+            "heads": [1, 0],
+            "free_times": [1.0, 1.0],
+            "capacities": [1.0, 1.0],
+        }
         with pytest.raises(ParameterError, match=message):
             RoadNetwork(**given | change)
     with pytest.raises(ParameterError, match="distinct edges"):

@@ -17,7 +17,7 @@ __all__ = ["JointPrivacyCheck", "check_joint_privacy"]
 
 _MOST: Final = 1 << 22
 
-_Distribution = Callable[[tuple[Any, ...]], Mapping[Hashable, float]]
+_Distribution = Callable[[tuple[Any, ...]], Mapping[Any, float]]
 _Profile = tuple[Any, ...]
 
 
