@@ -45,6 +45,14 @@ def test_the_range_is_exact_by_enumeration(anonymous: bool) -> None:
     assert choice.anonymous is anonymous
 
 
+def test_no_more_is_drawn_than_the_decimal_that_is_charged() -> None:
+    # The float 0.1 is above a tenth, and a ledger of pure epsilon charges a tenth.
+    loss = ExponentialChoice(game=GAME, epsilon=0.1).privacy_loss
+    assert loss.exact_pure() == (Fraction(1, 10), 0)
+    choice = ExponentialChoice(game=GAME, epsilon=0.1)
+    assert choice.rate * choice.range == Fraction(1, 10)
+
+
 def test_draws_follow_the_distribution() -> None:
     choice = ExponentialChoice(game=GAME, epsilon=3)
     expected = choice.probabilities([0, 1, 2])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.games.social_choice import SocialChoice
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import read_only
 from sfumato.numerics.certified.exponentials import powers
 from sfumato.numerics.randomness.source import RandomSource
@@ -108,7 +108,7 @@ class ExponentialChoice(SocialChoice):
     @property
     def rate(self) -> Fraction:
         """By how much one step of the score raises the logarithm of a weight."""
-        return Fraction(self.epsilon) / self.range
+        return drawn_epsilon(self.epsilon) / self.range
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

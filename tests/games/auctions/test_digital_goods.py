@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
 from sfumato.errors import BudgetExceeded, ParameterError
-from sfumato.games import DigitalGoods, revenue_guarantee
+from sfumato.games import DigitalGoods, ReservePrice, revenue_guarantee
+from sfumato.games.auctions.price_curve import STEPS as FULL
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 
@@ -33,6 +35,11 @@ def test_the_price_is_of_range_epsilon_and_not_of_two(
     assert widest > 0.78
     assert widest <= 0.8 + 1e-12
     assert auction.privacy_loss.epsilon() == 0.8
+
+
+def test_no_more_is_drawn_than_the_decimal_that_is_charged() -> None:
+    assert DigitalGoods(upper=1, epsilon=0.1).curve([0.5]).rate * FULL == Fraction(1, 10)
+    assert ReservePrice(upper=1, epsilon=0.1).curve([[0.5, 0.25]]).rate * 2 * FULL == Fraction(1, 10)
 
 
 def test_expected_revenue_is_at_least_what_the_theorems_say() -> None:

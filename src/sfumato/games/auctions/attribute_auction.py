@@ -17,7 +17,7 @@ from sfumato.games.game import as_labels
 from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.choice import choose
@@ -141,7 +141,7 @@ class AttributeAuction(Mechanism):
     @property
     def rate(self) -> Fraction:
         """By how much one step of revenue raises the logarithm of a weight."""
-        return (Fraction(self.epsilon) - 8 * self.error) / STEPS
+        return (drawn_epsilon(self.epsilon) - 8 * self.error) / STEPS
 
     def release(
         self, value: Any, rng: Rng = None, *, ledger: Ledger | None = None, description: str = "prices"

@@ -13,7 +13,7 @@ from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truth
 from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
@@ -169,7 +169,7 @@ class PriceMechanism(Mechanism):
         """Check a subclass's own parameters."""
 
     def _rate(self, range_: int) -> Fraction:
-        return Fraction(self.epsilon) / (range_ * STEPS)
+        return drawn_epsilon(self.epsilon) / (range_ * STEPS)
 
     def _refuse_supply(self, supply: int | None) -> None:
         if supply is not None:
