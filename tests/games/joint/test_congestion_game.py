@@ -72,6 +72,7 @@ def test_what_is_refused() -> None:
         ({"fixed": [0.0] * 2}, "fixed must be non-negative"),
         ({"growth": [1.0, -1.0, 0.0]}, "growth must be non-negative"),
         ({"growth": [1.0, np.inf, 0.0]}, "growth must be non-negative"),
+        ({"fixed": [1e308] * 3, "growth": [1e308] * 3}, "fixed and growth must add up to finite costs"),
         ({"agents": 0}, "agents must be"),
         ({"power": 0.9}, "power must be from 1 to 16"),
         ({"power": 16.5}, "power must be from 1 to 16"),

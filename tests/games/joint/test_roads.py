@@ -77,6 +77,21 @@ def test_the_gap_against_all_ways() -> None:
     assert still.largest == still.relative == 0
 
 
+def test_the_gap_is_an_upper_bound_in_any_unit() -> None:
+    # One driver takes 3 directly and 2 by way of the third node, each with its own share of traffic.
+    gain = 1 + 0.15 / 50**4
+    for unit in (1.0, 1e-13, 1e-200, 1e200):
+        network = RoadNetwork(
+            tails=[0, 1, 2, 1, 2, 0], heads=[1, 2, 0, 0, 1, 2],
+            free_times=np.array([1.0, 1, 1, 1, 1, 3]) * unit, capacities=[50.0] * 6,
+        )  # fmt: skip
+        gap = network.equilibrium_gap([[5, 6]], [[0, 2]])
+        assert gap.mean_lower <= gain * unit <= gap.largest <= 1.001 * unit
+        best = network.equilibrium_gap([[1, 0]], [[0, 2]])
+        assert 0 < best.largest < 1e-7 * unit
+        assert best.mean_lower == 0
+
+
 def test_what_is_refused() -> None:
     for change, message in (
         ({"tails": [0, 0], "heads": [1, 1]}, "tails and heads must be the ends of distinct edges"),

@@ -100,8 +100,10 @@ def test_the_most_edges_of_a_route() -> None:
 def test_what_is_refused() -> None:
     network = grid(3, 400)
     given: dict[str, Any] = {"network": network, "agents": 10, "epsilon": 1.0, "delta": 0.01, "blocks": 5}
+    far = RoadNetwork(tails=[0, 1], heads=[1, 0], free_times=[1.0, 1.0], capacities=[1.0, 1e-30], power=16.0)
     for change, message in (
         ({"network": None}, "network must be a RoadNetwork"),
+        ({"network": far}, "network must have finite times with all agents on an edge"),
         ({"turns": 0}, "turns must be"),
         ({"tolerance": 1.0}, "tolerance must be"),
         ({"most_edges": 3}, "most_edges must be at least 4"),

@@ -108,6 +108,9 @@ class CongestionGame:
         _check.integer("agents", self.agents, minimum=1)
         if not 1 <= _check.positive("power", self.power) <= 16:
             _check.refuse("power", "be from 1 to 16", self.power, "pass 1 for costs that grow in proportion")
+        if not self.largest_cost < math.inf:
+            remedy = "state costs in another unit"
+            _check.refuse_state("fixed and growth", "add up to finite costs", "they do not", remedy)
 
     @property
     def largest_action(self) -> int:
@@ -117,7 +120,8 @@ class CongestionGame:
     @property
     def largest_cost(self) -> float:
         """The cost of the costliest action, if all agents use all of its resources."""
-        return float((self.uses @ (self.fixed + self.growth)).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float((self.uses @ (self.fixed + self.growth)).max())
 
     def costs(self, loads: Any) -> _Floats:
         """Return what each resource costs each of its users.

@@ -18,7 +18,8 @@ __all__ = ["EquilibriumGap", "RoadNetwork"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Integers: TypeAlias = NDArray[np.int64]
-_TINY: Final = 1e-12  # the least cost of an edge in a search, which drops entries that are 0
+_TINY: Final = math.ulp(0.0)  # the least cost of an edge in a search, which drops entries that are 0
+_ROUNDING: Final = 1e-12  # of a sum of travel times, for ways of up to thousands of edges
 
 
 @final
@@ -245,7 +246,8 @@ class RoadNetwork:
         origins, rows = np.unique(trips[:, 0], return_inverse=True)
         best = self.shortest(self.times(loads), origins)[0][rows, trips[:, 1]]
         later = self.shortest(self.times(loads + 1), origins)[0][rows, trips[:, 1]]
-        upper, lower = np.maximum(own - best, 0.0), np.maximum(own - later, 0.0)
+        slack = _ROUNDING * own
+        upper, lower = np.maximum(own - best + slack, 0.0), np.maximum(own - later - slack, 0.0)
         return EquilibriumGap(
             mean=float(upper.mean()),
             largest=float(upper.max()),

@@ -100,6 +100,13 @@ class PrivateRouting(TurnDynamics):
     def __post_init__(self) -> None:
         _check.instance("network", self.network, RoadNetwork, "pass RoadNetwork(...)")
         self._check_turns()
+        with np.errstate(over="ignore"):
+            slowest = self.network.times(np.full(self.network.edges, self.agents)).sum()
+        if not np.isfinite(slowest):
+            remedy = "raise capacities, or state times in another unit"
+            _check.refuse_state(
+                "network", "have finite times with all agents on an edge", "it has not", remedy
+            )
         object.__setattr__(self, "turns", min(_check.integer("turns", self.turns, minimum=1), self.rounds))
         _check.probability("tolerance", self.tolerance)
         least = self.network.most_hops
