@@ -1,6 +1,9 @@
 """The mediator: what it charges, how absence counts, and what lies gain, exactly."""
 
+import copy
 import math
+import pickle
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -87,6 +90,24 @@ def test_the_bound_counts_the_advantage_and_the_range() -> None:
     most = Mediator(BOARD, rounds=3, absent=(0, 1), advantage=7.0)
     assert most.incentive_bound() == pytest.approx(3.0)
     assert most.incentive_bound() >= 3.0
+
+
+def test_copies_have_no_rounds_of_their_own() -> None:
+    mediator = Mediator(BOARD, rounds=1, absent=(0, 1), rng=1)
+    assert copy.copy(mediator) is copy.deepcopy(mediator) is mediator
+    with pytest.raises(ParameterError, match="mediator must be in one process, but it is sent to another"):
+        pickle.dumps(mediator)
+    mediator._process += 1
+    with pytest.raises(ParameterError, match="mediator must be in one process, but this is a forked one"):
+        mediator.advise({})
+    assert mediator.played == 0
+
+
+def test_the_bound_is_rounded_up() -> None:
+    moved = Fraction((VOTE.privacy_loss * 1).delta(0.0))
+    for scale in range(1, 200):
+        wide = Mediator(BOARD, rounds=1, absent=(0, 1), utility_range=scale / 7, advantage=scale / 70)
+        assert Fraction(wide.incentive_bound()) >= Fraction(scale / 70) + Fraction(scale / 7) * moved
 
 
 def test_what_is_refused() -> None:

@@ -6,13 +6,14 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from sfumato import _check
 from sfumato.games.joint.joint_mechanism import JointMechanism, JointRelease
 from sfumato.games.social_choice import Ledger
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import up
+from sfumato.numerics.rounding import add_up, mul_up, up
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Advice", "Mediator"]
@@ -53,7 +54,7 @@ class Advice:
 
 
 @final
-class Mediator:
+class Mediator(OneProcess):
     r"""Takes reports of agents who may lie, round by round, and returns to each its own recommendation.
 
     Parameters
@@ -95,6 +96,8 @@ class Mediator:
     own reports. Who is absent is not shown: an absent agent counts with a public report. How many rounds
     there are does not depend on any report.
 
+    A copy is the mediator itself: another one would have its rounds once more.
+
     Condition: others' reports depend on the agent's only through the signals. What an agent shows by acting
     is outside of the guarantee.
 
@@ -125,6 +128,9 @@ class Mediator:
     >>> advice.recommendations[2] in ("stay", "leave"), round(mediator.incentive_bound(), 3)
     (True, 0.05)
     """
+
+    _name: ClassVar[str] = "mediator"
+    _remedy: ClassVar[str] = "send it reports, or make one mediator in each process and add up their losses"
 
     def __init__(
         self,
@@ -177,7 +183,7 @@ class Mediator:
         left = self.rounds - self.played
         while len(self._gains) < left:
             moved = (self.mechanism.privacy_loss * (len(self._gains) + 1)).delta(0.0)
-            gain = self.advantage + self.utility_range * min(1.0, moved)
+            gain = add_up(self.advantage, mul_up(self.utility_range, min(1.0, moved)))
             self._gains.append(min(self.utility_range, gain))
         return up(math.fsum(self._gains[:left])) if left else 0.0
 
@@ -201,6 +207,7 @@ class Mediator:
         BudgetExceeded
             If the ledger cannot pay.
         """
+        self._check_process()
         if not isinstance(reports, Mapping):
             _check.refuse_type(
                 "reports", "be a mapping from agents to reports", reports, "pass {agent: report}"
