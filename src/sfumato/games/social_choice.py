@@ -187,10 +187,10 @@ class SocialChoice(Mechanism):
 
 
 def charged(
-    ledger: Ledger | None, loss: PrivacyLoss, description: str, source: RandomSource
+    ledger: Ledger | None, loss: PrivacyLoss, description: str, source: RandomSource, delta: float = 0.0
 ) -> Receipt | None:
     """Charge a ledger, if there is one, and return its receipt."""
     _check.ledger(ledger)
     if ledger is None:
         return None
-    return ledger.charge(loss, delta=0.0, description=description, simulated=source.simulated)
+    return ledger.charge(loss, delta=delta, description=description, simulated=source.simulated)

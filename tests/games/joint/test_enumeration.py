@@ -74,6 +74,9 @@ def test_a_leak_of_the_exact_count_is_found() -> None:
 
     check = check_joint_privacy(crossing_board(), ["early", "late"], exact, epsilon=1.0)
     assert check.delta == 1.0
+    huge = check_joint_privacy(crossing_board(), ["early", "late"], exact, epsilon=1e5)
+    assert huge.delta == 1.0
+    assert check_joint_privacy(crossing_board(), ["early", "late"], counted(1), epsilon=1e5).delta == 0
     assert check.measured_epsilon == math.inf
 
 
