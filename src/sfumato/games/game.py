@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Real
@@ -233,4 +234,6 @@ def as_range(name: str, given: object) -> tuple[float, float]:
     low, high = (_check.finite(name, end, remedy) for end in given)
     if not low < high:
         _check.refuse(name, "end above where it begins", given, remedy)
+    if not math.isfinite(high - low):
+        _check.refuse(name, "be of finite length", given, "state utilities in another unit")
     return low, high

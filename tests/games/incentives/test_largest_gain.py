@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -17,6 +17,7 @@ from sfumato.games.incentives import largest_gain
 from sfumato.games.incentives.gain_search import climb
 from sfumato.games.incentives.gains import Gains
 from sfumato.numerics import RandomSource
+from sfumato.numerics.interval import Interval
 from sfumato.privacy import Neighboring, PrivacyLoss, PureDP
 
 RNG = np.random.default_rng(11)
@@ -84,6 +85,25 @@ def test_screening_in_single_precision_finds_what_enumeration_finds(monkeypatch:
     assert sorted(quick.witness.others) == sorted(plain.witness.others)
 
 
+@pytest.mark.parametrize("unit", [1e39, 1e200, 1e-60, 1e-300])
+def test_screening_works_in_units_beyond_single_precision(
+    monkeypatch: pytest.MonkeyPatch, unit: float
+) -> None:
+    table = np.random.default_rng(5).random((4, 5)) * unit
+    game = Game(types=range(4), alternatives=range(5), utilities=table, agents=5, utility_range=(0, unit))
+    choice = ExponentialChoice(game=game, epsilon=3)
+    plain = regret(choice, game)
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
+    # A search that finds little: whatever is larger must pass the screen.
+    monkeypatch.setattr(
+        largest_gain, "climb", lambda gains, *rest: (gains.largest(np.zeros((1, 4), np.int64)), 1)
+    )
+    quick = regret(choice, game)
+    assert quick.exact
+    assert quick.gain.lower / unit == pytest.approx(plain.gain.lower / unit, rel=1e-9)
+    assert plain.gain.lower > 1.2 * Gains(choice, game, 0).largest(np.zeros((1, 4), np.int64)).gain
+
+
 def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     table = RNG.random((4, 3))
     game = Game(types=range(4), alternatives=range(3), utilities=table, agents=6)
@@ -130,8 +150,12 @@ def test_a_lie_of_less_than_nothing_is_dominated() -> None:
     found = regret(ExponentialChoice(game=game, epsilon=1), game)
     assert found.dominant
     assert found.gain.upper < 0
-    assert "No lie" in str(found)
-    assert "gains at most" not in str(found)
+    assert str(found) == f"No lie gains anything: {found.gain.upper:.6g} at most (exact)."
+    tied = replace(found, gain=Interval(-1e-11, 1e-11, True))
+    assert str(tied) == "No lie is known to gain anything: 1e-11 at most (exact)."
+    searched = replace(found, gain=Interval(-0.5, 0.25, False), exact=False, bound=0.25)
+    assert str(searched).startswith("No lie was found that gains anything (by search; no proof")
+    assert str(searched).endswith("the theorem allows 0.25.")
 
 
 def test_one_agent_alone() -> None:

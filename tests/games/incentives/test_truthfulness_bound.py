@@ -73,6 +73,8 @@ def test_what_is_no_loss_or_no_range_is_refused() -> None:
     loss = PureDP(1.0)
     with pytest.raises(ParameterError, match="loss must be a PrivacyLoss"):
         truthfulness(1.0)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="utility_range must be of finite length"):
+        truthfulness(PureDP(1.0), (-1e308, 1e308))
     with pytest.raises(ParameterError, match="utility_range must end above"):
         truthfulness(loss, (1, 0))
     with pytest.raises(ParameterError, match="liars must be an integer of at least 1"):
