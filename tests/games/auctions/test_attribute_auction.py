@@ -82,6 +82,8 @@ def test_draws_take_the_split_that_pays() -> None:
     ("change", "message"),
     [
         ({"attributes": {}}, "attributes must be a mapping that is not empty"),
+        ({"attributes": {"a": [1, 2], None: [1, 2]}}, "attributes must have names, but one is no text"),
+        ({"upper": 2.0**901}, r"upper must be from 2\*\*-900 to 2\*\*900"),
         ({"attributes": {"a": [1], "b": [1, 2]}}, "attributes must have one length"),
         ({"attributes": {"a": 3}}, "attributes must hold sequences"),
         ({"epsilon": 1e-10}, "epsilon must exceed the error of the draw"),

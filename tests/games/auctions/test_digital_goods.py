@@ -164,5 +164,18 @@ def test_what_does_not_fit_is_refused() -> None:
         DigitalGoods(upper=1, epsilon=1, supply=1).best_bid(0.5, [1.0])
     with pytest.raises(ParameterError, match=r"value must be from 0 to 1.0"):
         DigitalGoods(upper=1, epsilon=1).best_bid(2.0, [1.0])
+    for upper in (2.0**-901, 5e-324, 2.0**901, 1e308):
+        with pytest.raises(ParameterError, match=r"upper must be from 2\*\*-900 to 2\*\*900"):
+            DigitalGoods(upper=upper, epsilon=1)
+    for end in (2.0**-900, 2.0**900):
+        auction = DigitalGoods(upper=end, epsilon=5)
+        best = auction.optimum([end / 2, end])
+        assert (best.price, best.sold, best.revenue) == (end / 2, 2, end)
+        assert 0 < auction.expected_revenue([end / 2, end]) < end
+    with pytest.raises(ParameterError, match=r"epsilon must be at least 2\*\*-30"):
+        DigitalGoods(upper=1, epsilon=5e-324)
+    with pytest.raises(ParameterError, match=r"epsilon must be at most 2\*\*40"):
+        DigitalGoods(upper=1, epsilon=2**40 + 1)
+    assert DigitalGoods(upper=1, epsilon=2**40).best_bid(0.5, [0.25]).truth_utility >= 0
     with pytest.raises(ParameterError, match="bids must be a one-dimensional array"):
         DigitalGoods(upper=1, epsilon=1).release([[1.0]])

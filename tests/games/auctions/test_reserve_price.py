@@ -49,6 +49,7 @@ def test_the_epsilon_is_that_of_moves_both_ways(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ParameterError, match="bids must have an axis of auctions"):
-        ReservePrice(upper=1, epsilon=1).release([0.5, 0.5])
+    for bids in ([0.5, 0.5], [["a", "b"]], [[None, 0.5]], np.zeros((2, 0)), [[True, False]]):
+        with pytest.raises(ParameterError, match="bids must be numbers, with an axis of auctions"):
+            ReservePrice(upper=1, epsilon=1).release(bids)
     assert 0 < ReservePrice(upper=1, epsilon=1).release(np.zeros((0, 2)), rng=1).value <= 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.auctions.price_curve import STEPS, PriceCurve, bid_steps
+from sfumato.games.auctions.price_curve import STEPS, PriceCurve, as_upper, bid_steps
 from sfumato.games.game import as_labels
 from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.additive import as_number
@@ -100,12 +100,14 @@ class AttributeAuction(Mechanism):
     whole: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "upper", as_number("upper", self.upper, "pass the highest price"))
+        object.__setattr__(self, "upper", as_upper(self.upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: object = self.attributes
         if not isinstance(given, Mapping) or not given:
             remedy = "pass each attribute's values, by its name"
             _check.refuse_type("attributes", "be a mapping that is not empty", given, remedy)
+        if not all(isinstance(name, str) for name in given):
+            _check.refuse_state("attributes", "have names", "one is no text", "None stands for one market")
         columns = {name: _column(values) for name, values in self.attributes.items()}
         if len({len(column) for column in columns.values()}) != 1:
             _check.refuse_state("attributes", "have one length", "they differ", "give each bidder a value")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.games.auctions.price_curve import STEPS, PriceCurve
+from sfumato.games.auctions.price_curve import STEPS, PriceCurve, as_upper
 from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truthfulness
 from sfumato.games.social_choice import Ledger, charged
-from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
@@ -21,6 +21,8 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["PostedPrice", "PriceMechanism"]
+
+_LARGEST: Final = 1 << 40
 
 
 @final
@@ -72,8 +74,13 @@ class PriceMechanism(Mechanism):
     epsilon: Number
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "upper", as_number("upper", self.upper, "pass the highest price"))
+        object.__setattr__(self, "upper", as_upper(self.upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
+        check_informative(self.epsilon)
+        if self.epsilon > _LARGEST:
+            _check.refuse(
+                "epsilon", "be at most 2**40", self.epsilon, "pass a smaller one, which earns as much"
+            )
         self._check_own()
 
     @property
