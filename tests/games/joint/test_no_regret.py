@@ -102,6 +102,16 @@ def test_stationary_distributions() -> None:
     assert np.einsum("ka,kab->kb", found, rows) == pytest.approx(found)
 
 
+def test_weights_that_underflow_have_a_stationary_distribution() -> None:
+    # Two states that are left once in 1e30 steps; the first one three times as rarely.
+    slow = np.array([[[1.0, 1e-30], [3e-30, 1.0]]])
+    assert _stationary(slow) == pytest.approx(np.array([[0.75, 0.25]]))
+    stuck = _stationary(np.eye(6)[None])
+    assert stuck == pytest.approx(np.full((1, 6), 1 / 6))
+    chain = np.diag(np.full(5, 1.0), 1)[None] + np.diag([0.0] * 5 + [1.0])
+    assert _stationary(chain)[0] == pytest.approx([0, 0, 0, 0, 0, 1.0])
+
+
 def test_coins_are_public_and_fixed() -> None:
     play, types, signal, actions = played(300, 20, swap=False)
     again = NoRegretPlay(game=play.game, epsilon=1.0, delta=1e-6, rounds=20, coins=4)
