@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.games import Commitment, ExponentialChoice, Game, SocialChoice, regret
 from sfumato.games.incentives import largest_gain
-from sfumato.games.incentives.gain_search import climb
+from sfumato.games.incentives.gain_search import _moves, climb
 from sfumato.games.incentives.gains import Gains
 from sfumato.numerics import RandomSource
 from sfumato.numerics.interval import Interval
@@ -70,6 +70,7 @@ def test_the_gain_is_that_of_brute_force(anonymous: bool) -> None:
     )
     assert (truth, lie) == pytest.approx((witness.truth_utility, witness.lie_utility))
     assert lie - truth == pytest.approx(found.gain.lower, abs=1e-9)
+    assert found.gain.lower < witness.lie_utility - witness.truth_utility < found.gain.upper
 
 
 def test_screening_in_single_precision_finds_what_enumeration_finds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +125,13 @@ def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.
     assert found.profiles > 6 * 64
 
 
+def test_moves_change_somebodys_report() -> None:
+    moved = _moves(np.zeros(5, np.int64), 10**6, 40, np.random.default_rng(1))
+    assert moved.shape == (40, 5)
+    assert (moved != 0).any(axis=1).all()
+    assert 5 < (np.count_nonzero(moved, axis=1) == 1).sum() < 40
+
+
 def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
     table = RNG.random((2, 3, 3))
@@ -131,6 +139,11 @@ def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) ->
     found = regret(ExponentialChoice(game=general, epsilon=1), general)
     assert not found.exact
     assert found.gain.lower <= brute(ExponentialChoice(game=general, epsilon=1), general) + 1e-9
+    # Of one other agent there are three reports: three by three types by three alternatives.
+    for limit in (26, 27):
+        monkeypatch.setattr(largest_gain, "_ENUMERATED", limit)
+        assert regret(ExponentialChoice(game=general, epsilon=1), general).exact is (limit == 27)
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
     alike = Game(types=range(3), alternatives=range(3), utilities=table[0], agents=2)
     assert regret(ExponentialChoice(game=alike, epsilon=1), alike).exact
     assert not regret(ExponentialChoice(game=alike, epsilon=90), alike).exact  # beyond single precision
@@ -150,6 +163,7 @@ def test_a_lie_of_less_than_nothing_is_dominated() -> None:
     found = regret(ExponentialChoice(game=game, epsilon=1), game)
     assert found.dominant
     assert found.gain.upper < 0
+    assert replace(found, gain=Interval(-1.0, 0.0, True)).dominant
     assert str(found) == f"No lie gains anything: {found.gain.upper:.6g} at most (exact)."
     tied = replace(found, gain=Interval(-1e-11, 1e-11, True))
     assert str(tied) == "No lie is known to gain anything: 1e-11 at most (exact)."

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import ExponentialChoice, Game, truthfulness
-from sfumato.privacy import Exponential, Gaussian, Neighboring, PureDP
+from sfumato.privacy import Exponential, Gaussian, Neighboring, PrivacyLoss, PureDP
 
 REPLACE = Neighboring.REPLACE_ONE
 
@@ -41,6 +41,15 @@ def test_a_gaussian_loss_has_an_additive_bound_only() -> None:
     assert bound.factor == math.inf
     assert bound.gain == pytest.approx(math.erf(0.5 / math.sqrt(2)), rel=1e-6)
     assert "approximately" in str(bound).lower()
+
+
+@pytest.mark.parametrize("loss", [PureDP(0.5), Exponential(0.5), Exponential(3.0), Gaussian(0.5)])
+def test_no_bound_on_a_lies_utility_exceeds_the_other_two(loss: PrivacyLoss) -> None:
+    bound = truthfulness(loss, (-1, 3))
+    for truth in np.linspace(-1, 3, 33).tolist():
+        found = bound.utility_of_lie(truth)
+        assert truth <= found <= truth + bound.gain + 1e-15
+        assert math.isinf(bound.factor) or found <= -1 + bound.factor * (truth + 1) + 1e-15
 
 
 def test_liars_together_pay_for_a_group() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -217,6 +218,15 @@ def test_the_lottery_imposes_what_reports_ask_for() -> None:
     half = GapMechanism(game=line(3), epsilon=0.5, probability=0.5)
     share = np.mean([half.release([0.0, 3.0, 1.0], rng=seed).imposed for seed in range(600)])
     assert abs(share - 0.5) < 6.5 * 0.5 / 600**0.5
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e308])
+def test_weights_of_any_size_are_probabilities(weight: float) -> None:
+    given = np.array([weight, 0, 0, weight / 2, weight / 4, weight / 4])
+    mechanism = GapMechanism(game=line(3), epsilon=1, probability=2.0**-41, distribution=given)
+    assert mechanism.distribution.tolist() == [0.5, 0, 0, 0.25, 0.125, 0.125]
+    assert mechanism.probability == Fraction(1, 1 << 40)  # rounded up
+    assert mechanism.release([0.0, 1.0, 2.0], rng=1).index < 6
 
 
 def test_the_papers_lottery_separates_all_types() -> None:

@@ -285,11 +285,12 @@ class GapMechanism(SocialChoice):
     def _given(self) -> NDArray[np.int64]:
         require_separation(self.game)
         given = np.array(self.distribution, np.float64)
-        if given.shape != (len(self.game.alternatives),) or not (given >= 0).all() or not given.sum() > 0:
+        if given.shape != (len(self.game.alternatives),) or not (given >= 0).all() or not given.any():
             remedy = "pass a weight of at least 0 for each alternative"
             _check.refuse_type("distribution", "be weights of alternatives", self.distribution, remedy)
         if not np.isfinite(given).all():
             _check.refuse_state("distribution", "be finite", "some weights are not", "pass probabilities")
+        given /= given.max()  # a sum may be no float
         return np.asarray(np.rint(given / given.sum() * SCALE), np.int64)
 
     def _worst(self) -> float:

@@ -219,7 +219,7 @@ def least_probability(game: Game, choice: ExponentialChoice, losses: _Floats) ->
 
 def up_to_scale(probability: float) -> Fraction:
     """Return a probability as a multiple of 1 / `SCALE`, rounded up."""
-    return Fraction(min(SCALE, math.ceil(Fraction(probability) * SCALE)), SCALE)
+    return Fraction(math.ceil(Fraction(probability) * SCALE), SCALE)
 
 
 def _enough(gain: float, loss: float, game: Game) -> float:
