@@ -39,7 +39,7 @@ class TruthfulnessBound:
     >>> from sfumato.privacy import PureDP
     >>> bound = truthfulness(PureDP(0.1), (0, 10))
     >>> round(bound.factor, 4), round(bound.gain, 4), round(bound.utility_of_lie(2.0), 4)
-    (1.1052, 0.4996, 2.2106)
+    (1.1052, 0.4996, 2.2103)
     """
 
     loss: PrivacyLoss
