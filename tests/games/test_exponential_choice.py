@@ -90,6 +90,9 @@ def test_an_outcome_tells_the_action_of_a_report() -> None:
         game.actions[game.best_actions[kind, outcome.index]]  # type: ignore[index]
         for kind in (0, 1)
     ]
+    for agent in (-1, 1):
+        with pytest.raises(ParameterError, match="agent must be"):
+            outcome.action("a", agent=agent)
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,14 @@ class Game:
         return table if self.actions is not None else table[..., None]
 
 
+def as_agent(agent: object, agents: int) -> int:
+    """Return an agent's position, or refuse what is none."""
+    place = _check.integer("agent", agent)
+    if place >= agents:
+        _check.refuse("agent", f"be less than {agents}", place, "agents count from 0")
+    return place
+
+
 def as_labels(name: str, given: object) -> tuple[Any, ...]:
     """Return distinct labels in a known order, or refuse them."""
     if isinstance(given, Mapping | Set | bytes) or not hasattr(given, "__iter__"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, final
 
 import numpy as np
@@ -180,10 +180,10 @@ class SocialChoice(Mechanism):
         profile, source = self.game.positions(value), random_source(rng)
         receipt = charged(ledger, self.privacy_loss, description, source)
         index, imposed = self.draw(profile, source)
-        outcome = self._release_as(
-            Outcome, self.game.alternatives[index], source, game=self.game, index=index, imposed=imposed
+        chosen = self.game.alternatives[index]
+        return self._release_as(
+            Outcome, chosen, source, receipt=receipt, game=self.game, index=index, imposed=imposed
         )
-        return replace(outcome, receipt=receipt)
 
 
 def charged(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
+from sfumato.games.joint import roads
 from sfumato.games.joint.roads import RoadNetwork
 
 GIVEN: dict[str, Any] = {
@@ -26,12 +27,15 @@ def simple_ways(origin: Any, destination: Any, seen: tuple[int, ...] = ()) -> li
     return found
 
 
-def test_travel_times_by_hand() -> None:
+def test_travel_times_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = np.array([0, 3, 6, -2, 0, 0, 0, 0, 0, 0])
     assert GRID.times(loads)[:4].tolist() == [1.0, 3.0, 9.0, 1.0]
     assert GRID.nodes == 4
     assert GRID.edges == 10
     assert GRID.most_hops == 2
+    for block in (1, 12):
+        monkeypatch.setattr(roads, "_BLOCK", block)
+        assert RoadNetwork(**GIVEN).most_hops == 2
 
 
 def test_routes_are_the_fastest_ways() -> None:

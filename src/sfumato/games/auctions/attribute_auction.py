@@ -107,7 +107,9 @@ class AttributeAuction(Mechanism):
             remedy = "pass each attribute's values, by its name"
             _check.refuse_type("attributes", "be a mapping that is not empty", given, remedy)
         if not all(isinstance(name, str) for name in given):
-            _check.refuse_state("attributes", "have names", "one is no text", "None stands for one market")
+            _check.refuse_state(
+                "attributes", "have names", "one is no text", "leave None to the market of all"
+            )
         columns = {name: _column(values) for name, values in self.attributes.items()}
         if len({len(column) for column in columns.values()}) != 1:
             _check.refuse_state("attributes", "have one length", "they differ", "give each bidder a value")
@@ -180,13 +182,7 @@ class AttributeAuction(Mechanism):
         attribute = list(splits)[choose(gaps, _UNIT, rng=source)]
         unit = float(self.upper) / STEPS
         prices = {label: int(curve.draw(1, source)[0]) * unit for label, curve in splits[attribute].items()}
-        return Release(
-            value=MarketPrices(attribute, prices),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            receipt=receipt,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, MarketPrices(attribute, prices), source, receipt=receipt)
 
     def probabilities(self, bids: Any) -> dict[str | None, float]:
         """Return the probability of each split: private, for the data's owner and for tests.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
 
@@ -137,10 +137,10 @@ class PriceMechanism(Mechanism):
         curve, source = self.curve(value), random_source(rng)
         receipt = charged(ledger, self.privacy_loss, description, source)
         steps = int(curve.draw(1, source)[0])
-        price = self._release_as(
-            PostedPrice, steps * float(self.upper) / STEPS, source, upper=float(self.upper), steps=steps
+        upper = float(self.upper)
+        return self._release_as(
+            PostedPrice, steps * upper / STEPS, source, receipt=receipt, upper=upper, steps=steps
         )
-        return replace(price, receipt=receipt)
 
     @final
     def expected_revenue(self, value: Any) -> float:

@@ -38,7 +38,8 @@ class AllocationGuarantee:
     per_agent : float
         The gap over the number of agents: the alpha of the theorem.
     supply_condition : bool
-        Whether every good's supply is large enough for the reserve to cost at most a price step per copy.
+        Whether every good's supply is so large that its reserve costs at most ``step`` times the price of all
+        its copies.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from sfumato import _check
+from sfumato.games.game import as_agent
 from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
@@ -153,9 +153,7 @@ class JointRelease(Release):
         ParameterError
             If there is no such agent, or the report's form does not fit.
         """
-        agent = _check.integer("agent", agent)
-        if agent >= self.mechanism.agents:
-            _check.refuse("agent", f"be less than {self.mechanism.agents}", agent, "agents count from 0")
+        agent = as_agent(agent, self.mechanism.agents)
         report = self.mechanism._checked([report], 1)  # noqa: SLF001
         return self.mechanism._parts(self.value, np.array([agent]), report)[0]  # noqa: SLF001
 

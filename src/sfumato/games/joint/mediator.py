@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
 from sfumato import _check
+from sfumato.games.game import as_agent
 from sfumato.games.joint.joint_mechanism import JointMechanism, JointRelease
 from sfumato.games.social_choice import Ledger
 from sfumato.numerics.randomness.one_process import OneProcess
@@ -218,10 +219,7 @@ class Mediator(OneProcess):
                 _check.refuse_state("advise", "be called for a round that is left", "all were played", remedy)
             everyone = [self.absent] * self.mechanism.agents
             for agent, report in reports.items():
-                place = _check.integer("agent", agent)
-                if place >= len(everyone):
-                    _check.refuse("agent", f"be less than {len(everyone)}", place, "agents count from 0")
-                everyone[place] = report
+                everyone[as_agent(agent, len(everyone))] = report
             incentive = self.incentive_bound()
             release = self.mechanism.release(
                 everyone, self._source, ledger=self._ledger, description=self._description

@@ -18,6 +18,7 @@ __all__ = ["EquilibriumGap", "RoadNetwork"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Integers: TypeAlias = NDArray[np.int64]
+_BLOCK: Final = 1 << 22  # distances at a time
 _TINY: Final = math.ulp(0.0)  # the least cost of an edge in a search, which drops entries that are 0
 _ROUNDING: Final = 1e-12  # of a sum of travel times, for ways of up to thousands of edges
 
@@ -120,13 +121,15 @@ class RoadNetwork:
         keys = tails * nodes + heads
         object.__setattr__(self, "_order", np.argsort(keys))
         object.__setattr__(self, "_keys", keys[self._order])
-        hops = dijkstra(self._graph(np.ones(edges)), unweighted=True)
-        if not np.isfinite(hops).all():
+        hops, rows = self._graph(np.ones(edges)), max(1, _BLOCK // nodes)
+        starts = np.split(np.arange(nodes), range(rows, nodes, rows))
+        most = max(float(dijkstra(hops, unweighted=True, indices=some).max()) for some in starts)
+        if not math.isfinite(most):
             remedy = "leave nodes out, or add edges"
             _check.refuse_state(
                 "edges", "lead from every node to every other", "some pair has no way", remedy
             )
-        object.__setattr__(self, "most_hops", int(hops.max()))
+        object.__setattr__(self, "most_hops", int(most))
 
     @property
     def edges(self) -> int:
