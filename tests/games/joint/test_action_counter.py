@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
+from sfumato.games.joint import action_counter
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.numerics.randomness.source import SimulatedSource
 
@@ -48,13 +49,17 @@ def test_the_bound_by_hand() -> None:
     counter = ActionCounter(**GIVEN)
     reach = np.sqrt(2 * np.log(2 * 64 * 2 / 0.05))
     assert counter.error(0.05) == pytest.approx(counter.stddev * reach + 1, rel=1e-8)
+    assert counter.error(0.05) > counter.stddev * reach * (1 + 1e-10) + 1
+    assert "_mechanism" not in repr(counter)
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("steps", "columns", "turns", "separation", "step_squared", "state_squared"):
         with pytest.raises(ParameterError, match=f"{name} must be an integer of at least 1"):
             ActionCounter(**GIVEN | {name: 0})
     with pytest.raises(ParameterError, match="steps must be at most 65,536"):
         ActionCounter(**GIVEN | {"steps": (1 << 16) + 1})
+    monkeypatch.setattr(action_counter, "_MOST", 64)
+    assert ActionCounter(**GIVEN).steps == 64
     with pytest.raises(ParameterError, match="delta"):
         ActionCounter(**GIVEN | {"delta": 0.0})
