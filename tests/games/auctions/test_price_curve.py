@@ -77,3 +77,8 @@ def test_no_bids_and_bids_of_nothing_leave_all_prices_alike() -> None:
 def test_bids_follow_one_fixed_rule() -> None:
     bids = [np.nan, -1.0, np.inf, 0.0, 10.0, 11.0, 5.0, 10 / STEPS * 1.5]
     assert bid_steps("bids", bids, 10.0).tolist() == [0, 0, STEPS, 0, STEPS, STEPS, STEPS // 2, 1]
+
+
+def test_a_bid_beyond_all_bounds_gives_no_warning() -> None:
+    # Warnings are errors in these tests: one would tell that somebody bid so much.
+    assert bid_steps("bids", [1e308, -1e308, 1.7e308], 0.5).tolist() == [STEPS, 0, STEPS]

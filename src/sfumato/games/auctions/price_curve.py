@@ -50,7 +50,9 @@ def bid_steps(name: str, bids: Any, upper: float) -> _Ints:
         _check.refuse_type(name, "be a one-dimensional array of numbers", bids, "pass a list of bids")
     if array.size > MOST_BIDS:
         _check.refuse_state(name, f"be at most {MOST_BIDS:,}", "there are more", "sell in several markets")
-    scaled = np.nan_to_num(array.astype(np.float64) * (STEPS / upper), nan=0.0, posinf=STEPS, neginf=0.0)
+    with np.errstate(over="ignore"):
+        scaled = array.astype(np.float64) * (STEPS / upper)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=STEPS, neginf=0.0)
     return np.clip(np.floor(scaled), 0, STEPS).astype(np.int64)
 
 

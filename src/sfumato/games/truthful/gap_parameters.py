@@ -113,7 +113,7 @@ def separating_lottery(game: Game) -> SeparatingLottery:
     Returns
     -------
     SeparatingLottery
-        Found greedily: for each lie that loses nothing yet, the alternative at which it loses most.
+        Found greedily: for each lie that loses more elsewhere, the alternative at which it loses most.
     """
     losses = _pair_losses(game).min(axis=0)
     kinds = len(game.types)
