@@ -151,6 +151,8 @@ class Game:
         >>> game.positions("aba").tolist()
         [0, 1, 0]
         """
+        if not hasattr(reports, "__iter__"):
+            _check.refuse_type("reports", "be a sequence", reports, "pass one report for each agent")
         listed = reports.tolist() if isinstance(reports, np.ndarray) else list(reports)
         if len(listed) != self.agents:
             remedy = "an agent that is absent reports a type that is set aside for it"
@@ -195,9 +197,9 @@ class Game:
             if not self.anonymous:
                 axes.insert(0, np.arange(self.agents))
             given = np.broadcast_to(given(*np.ix_(*axes)), shape)
-        table = np.array(given, np.float64)
+        remedy = "axes are the agents if not anonymous, types, alternatives, actions if there are any"
+        table = as_floats("utilities", given, remedy)
         if table.shape != shape:
-            remedy = "axes are the agents if not anonymous, types, alternatives, actions if there are any"
             _check.refuse_state("utilities", f"have the shape {shape}", f"it is {table.shape}", remedy)
         low, high = self.utility_range
         if not ((low <= table) & (table <= high)).all():  # NaN is not within
@@ -212,6 +214,22 @@ def as_agent(agent: object, agents: int) -> int:
     if place >= agents:
         _check.refuse("agent", f"be less than {agents}", place, "agents count from 0")
     return place
+
+
+def as_rows(name: str, given: object, remedy: str) -> NDArray[Any]:
+    """Return what is given as an array, or refuse rows of several lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        _check.refuse_state(name, "be rows of one length", "their lengths differ", remedy)
+
+
+def as_floats(name: str, given: object, remedy: str) -> _Floats:
+    """Return what is given as a fresh array of floats, or refuse what is no number."""
+    array = as_rows(name, given, remedy)
+    if array.dtype.kind not in "iufb":
+        _check.refuse_type(name, "be numbers", array, remedy)
+    return array.astype(np.float64)
 
 
 def as_labels(name: str, given: object) -> tuple[Any, ...]:

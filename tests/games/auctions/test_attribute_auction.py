@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import AttributeAuction, DigitalGoods
+from sfumato.games.auctions.price_curve import STEPS
 
 from .few_prices import enumerated, use_few_prices
 
@@ -38,6 +40,13 @@ def test_the_joint_choice_is_of_range_epsilon(monkeypatch: pytest.MonkeyPatch) -
         widest = max(widest, losses.max() - losses.min())
     assert 0.85 < widest <= 0.9
     assert sum(np.exp(part).sum() for part in rows[1.0].values()) == pytest.approx(1, rel=1e-9)
+
+
+def test_the_error_of_the_draw_is_that_of_the_notes() -> None:
+    auction = AttributeAuction(upper=1, epsilon=3, attributes=ATTRIBUTES)
+    assert auction.error == Fraction(16 + 2 + 3 * 4, 1 << 40)
+    assert auction.rate * STEPS == 3 - 8 * auction.error
+    assert list(auction.probabilities([0.5] * 4)) == [None, "region", "age"]
 
 
 def test_each_split_weighs_the_mean_over_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,9 @@ def test_the_guarantees_are_their_formulas() -> None:
     inside = 0.5 * 20 / (1 - np.exp(-0.5 * 15))
     assert bound.partition_function == pytest.approx(30 - 2 / 0.5 * np.log(inside), rel=1e-12)
     assert bound.revenue == bound.partition_function
-    assert revenue_guarantee(optimum=0.0, sold=0, epsilon=1.0).revenue == 0.0
+    nothing = revenue_guarantee(optimum=0.0, sold=0, epsilon=1.0)
+    assert nothing.mcsherry_talwar == pytest.approx(-3.0)
+    assert nothing.partition_function == nothing.revenue == 0.0
     assert revenue_guarantee(optimum=1.0, sold=4, epsilon=0.1).revenue == 0.0
     with pytest.raises(ParameterError, match=r"optimum must be at most sold \* upper"):
         revenue_guarantee(optimum=3.0, sold=2, epsilon=1.0)

@@ -61,6 +61,12 @@ def test_costs_and_loads() -> None:
     assert table[0, 0, 1] == pytest.approx(0.5 * 25 / 36 + 0.2 + 2 * 16 / 36)
 
 
+def test_what_is_no_play_is_refused() -> None:
+    for actions in (np.zeros((6, 0), int), np.zeros(6, int), np.zeros((5, 2), int)):
+        with pytest.raises(ParameterError, match="actions must have an axis of agents and one of rounds"):
+            GAME.play_regret(TYPES, actions)
+
+
 def test_what_is_refused() -> None:
     given: dict[str, Any] = {"uses": USES, "fixed": [0.0] * 3, "growth": [1.0] * 3, "agents": 6}
     for change, message in (

@@ -118,5 +118,13 @@ def test_what_is_refused() -> None:
         }
         with pytest.raises(ParameterError, match=message):
             RoadNetwork(**given | change)
+    for routes, trips in (
+        (np.zeros((0, 1), int), np.zeros((0, 2), int)), ([[1]], [[0, 1], [1, 2]]), ([1], [[0, 1]]),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="routes must be rows, one for each of the trips"):
+            GRID.equilibrium_gap(routes, trips)
+    for edge in (-1, 11):
+        with pytest.raises(ParameterError, match="routes must hold edges"):
+            GRID.equilibrium_gap([[edge]], [[0, 1]])
     with pytest.raises(ParameterError, match="distinct edges"):
         RoadNetwork(tails=[0, 1], heads=[1, 0, 1], free_times=[1.0] * 2, capacities=[1.0] * 2)

@@ -37,6 +37,15 @@ def test_values_are_clipped() -> None:
 
 
 def test_what_is_refused() -> None:
+    for values, supply in (
+        ([[1.0, 0.5]], (1,)), ([1.0, 0.5], (1, 1)), ([[1.0, 0.5]], (1, -1)), (np.zeros((0, 2)), (1, 1)),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
+            optimal_welfare(values, supply)
+        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
+            welfare_ceiling(values, supply, [0.0, 0.0])
+    with pytest.raises(ParameterError, match="values must be rows of one length"):
+        optimal_welfare([[1.0], [1.0, 0.5]], (1, 1))
     for prices in ([0.0], [-0.5, 0.0]):
         with pytest.raises(ParameterError, match="prices must be non-negative"):
             welfare_ceiling([[1.0, 0.5]], (1, 1), prices)

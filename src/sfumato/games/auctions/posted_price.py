@@ -63,7 +63,7 @@ class PostedPrice(Release):
             Whether the bid, rounded down to the steps, is at least the price: the bidder's own best response
             to what is public.
         """
-        return bid >= 0 and bid * (STEPS / self.upper) >= self.steps
+        return bid * (STEPS / self.upper) >= self.steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from sfumato import _check
+from sfumato.games.game import as_floats
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["EquilibriumGap", "RoadNetwork"]
@@ -244,6 +245,12 @@ class RoadNetwork:
         1.0
         """
         routes, trips = np.asarray(routes, np.int64), np.asarray(trips, np.int64)
+        if routes.ndim != 2 or not len(routes) or trips.shape != (len(routes), 2):
+            remedy = "pass a route and a trip for each driver"
+            _check.refuse_type("routes", "be rows, one for each of the trips", routes, remedy)
+        if routes.size and not 0 <= routes.min() <= routes.max() <= self.edges:
+            remedy = "fill routes up with the number of all edges"
+            _check.refuse_state("routes", "hold edges", "one of them is none", remedy)
         loads = self.loads(routes)
         own = np.append(self.times(loads), 0.0)[routes].sum(axis=1)
         origins, rows = np.unique(trips[:, 0], return_inverse=True)
@@ -276,7 +283,7 @@ def _nodes(name: str, value: object) -> _Integers:
 
 
 def _positive(name: str, value: object, count: int) -> _Floats:
-    numbers = np.asarray(value, np.float64)
+    numbers = as_floats(name, value, "pass a number for each edge")
     if numbers.shape != (count,) or not ((numbers > 0) & (numbers < math.inf)).all():
         _check.refuse_type(name, "be positive and finite", numbers, "pass a number for each edge")
     return numbers
