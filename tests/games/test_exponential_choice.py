@@ -24,6 +24,9 @@ def test_probabilities_are_those_of_the_formula() -> None:
     wide = (apart.max(axis=2) - apart.min(axis=2)).max()
     weights = np.exp(1.5 / wide * (TABLE[1] + TABLE[1] + TABLE[3]))
     assert choice.probabilities([1, 3, 1]) == pytest.approx(weights / weights.sum(), rel=1e-7)
+    assert 1 << 29 <= np.abs(choice.steps).max() <= 1 << 30
+    with pytest.raises(ParameterError, match="scores must be numbers"):
+        ExponentialChoice(game=GAME, epsilon=1, scores="ab")
 
 
 @pytest.mark.parametrize("anonymous", [True, False])
@@ -43,6 +46,14 @@ def test_the_range_is_exact_by_enumeration(anonymous: bool) -> None:
     assert choice.privacy_loss.epsilon() == 1.5
     assert choice.neighboring is Neighboring.REPLACE_ONE
     assert choice.anonymous is anonymous
+
+
+def test_no_more_is_drawn_than_the_decimal_that_is_charged() -> None:
+    # The float 0.1 is above a tenth, and a ledger of pure epsilon charges a tenth.
+    loss = ExponentialChoice(game=GAME, epsilon=0.1).privacy_loss
+    assert loss.exact_pure() == (Fraction(1, 10), 0)
+    choice = ExponentialChoice(game=GAME, epsilon=0.1)
+    assert choice.rate * choice.range == Fraction(1, 10)
 
 
 def test_draws_follow_the_distribution() -> None:
@@ -82,6 +93,9 @@ def test_an_outcome_tells_the_action_of_a_report() -> None:
         game.actions[game.best_actions[kind, outcome.index]]  # type: ignore[index]
         for kind in (0, 1)
     ]
+    for agent in (-1, 1):
+        with pytest.raises(ParameterError, match="agent must be"):
+            outcome.action("a", agent=agent)
 
 
 @pytest.mark.parametrize(

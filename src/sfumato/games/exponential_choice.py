@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.game import as_floats
 from sfumato.games.social_choice import SocialChoice
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import read_only
 from sfumato.numerics.certified.exponentials import powers
 from sfumato.numerics.randomness.source import RandomSource
@@ -90,9 +91,10 @@ class ExponentialChoice(SocialChoice):
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         game = self.game
         shape = (len(game.types), len(game.alternatives))
-        scores = np.array(game.free_utilities if self.scores is None else self.scores, np.float64)
+        remedy = "axes are agents if they differ, types and alternatives"
+        given = game.free_utilities if self.scores is None else self.scores
+        scores = as_floats("scores", given, remedy)
         if scores.shape not in (shape, (game.agents, *shape)):
-            remedy = "axes are agents if they differ, types and alternatives"
             _check.refuse_state("scores", f"have the shape {shape}", f"it is {scores.shape}", remedy)
         if not np.isfinite(scores).all():
             _check.refuse_state("scores", "be finite", "some are not", "bound them")
@@ -108,7 +110,7 @@ class ExponentialChoice(SocialChoice):
     @property
     def rate(self) -> Fraction:
         """By how much one step of the score raises the logarithm of a weight."""
-        return Fraction(self.epsilon) / self.range
+        return drawn_epsilon(self.epsilon) / self.range
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Real
@@ -150,6 +151,8 @@ class Game:
         >>> game.positions("aba").tolist()
         [0, 1, 0]
         """
+        if not hasattr(reports, "__iter__"):
+            _check.refuse_type("reports", "be a sequence", reports, "pass one report for each agent")
         listed = reports.tolist() if isinstance(reports, np.ndarray) else list(reports)
         if len(listed) != self.agents:
             remedy = "an agent that is absent reports a type that is set aside for it"
@@ -194,15 +197,39 @@ class Game:
             if not self.anonymous:
                 axes.insert(0, np.arange(self.agents))
             given = np.broadcast_to(given(*np.ix_(*axes)), shape)
-        table = np.array(given, np.float64)
+        remedy = "axes are the agents if not anonymous, types, alternatives, actions if there are any"
+        table = as_floats("utilities", given, remedy)
         if table.shape != shape:
-            remedy = "axes are the agents if not anonymous, types, alternatives, actions if there are any"
             _check.refuse_state("utilities", f"have the shape {shape}", f"it is {table.shape}", remedy)
         low, high = self.utility_range
         if not ((low <= table) & (table <= high)).all():  # NaN is not within
             remedy = "state a wider utility_range, or clip them to it"
             _check.refuse_state("utilities", f"lie from {low!r} to {high!r}", "some do not", remedy)
         return table if self.actions is not None else table[..., None]
+
+
+def as_agent(agent: object, agents: int) -> int:
+    """Return an agent's position, or refuse what is none."""
+    place = _check.integer("agent", agent)
+    if place >= agents:
+        _check.refuse("agent", f"be less than {agents}", place, "agents count from 0")
+    return place
+
+
+def as_rows(name: str, given: object, remedy: str) -> NDArray[Any]:
+    """Return what is given as an array, or refuse rows of several lengths."""
+    try:
+        return np.asarray(given)
+    except ValueError:
+        _check.refuse_state(name, "be rows of one length", "their lengths differ", remedy)
+
+
+def as_floats(name: str, given: object, remedy: str) -> _Floats:
+    """Return what is given as a fresh array of floats, or refuse what is no number."""
+    array = as_rows(name, given, remedy)
+    if array.dtype.kind not in "iufb":
+        _check.refuse_type(name, "be numbers", array, remedy)
+    return array.astype(np.float64)
 
 
 def as_labels(name: str, given: object) -> tuple[Any, ...]:
@@ -233,4 +260,6 @@ def as_range(name: str, given: object) -> tuple[float, float]:
     low, high = (_check.finite(name, end, remedy) for end in given)
     if not low < high:
         _check.refuse(name, "end above where it begins", given, remedy)
+    if not math.isfinite(high - low):
+        _check.refuse(name, "be of finite length", given, "state utilities in another unit")
     return low, high

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
-from sfumato.games.game import Game
+from sfumato.games.game import Game, as_agent
 from sfumato.mechanisms.base.release import Release
 
 __all__ = ["Outcome"]
@@ -59,9 +59,10 @@ class Outcome(Release):
         Raises
         ------
         ParameterError
-            If the report is no type of the game.
+            If the report is no type of the game, or there is no such agent.
         """
         if self.game.actions is None:
             return None
-        best = self.game.best_actions if self.game.anonymous else self.game.best_actions[agent]
+        place = as_agent(agent, self.game.agents)
+        best = self.game.best_actions if self.game.anonymous else self.game.best_actions[place]
         return self.game.actions[int(best[self.game.position(report), self.index])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, final
 
 import numpy as np
@@ -180,17 +180,17 @@ class SocialChoice(Mechanism):
         profile, source = self.game.positions(value), random_source(rng)
         receipt = charged(ledger, self.privacy_loss, description, source)
         index, imposed = self.draw(profile, source)
-        outcome = self._release_as(
-            Outcome, self.game.alternatives[index], source, game=self.game, index=index, imposed=imposed
+        chosen = self.game.alternatives[index]
+        return self._release_as(
+            Outcome, chosen, source, receipt=receipt, game=self.game, index=index, imposed=imposed
         )
-        return replace(outcome, receipt=receipt)
 
 
 def charged(
-    ledger: Ledger | None, loss: PrivacyLoss, description: str, source: RandomSource
+    ledger: Ledger | None, loss: PrivacyLoss, description: str, source: RandomSource, delta: float = 0.0
 ) -> Receipt | None:
     """Charge a ledger, if there is one, and return its receipt."""
     _check.ledger(ledger)
     if ledger is None:
         return None
-    return ledger.charge(loss, delta=0.0, description=description, simulated=source.simulated)
+    return ledger.charge(loss, delta=delta, description=description, simulated=source.simulated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import AttributeAuction, DigitalGoods
+from sfumato.games.auctions.price_curve import STEPS
 
 from .few_prices import enumerated, use_few_prices
 
@@ -38,6 +40,13 @@ def test_the_joint_choice_is_of_range_epsilon(monkeypatch: pytest.MonkeyPatch) -
         widest = max(widest, losses.max() - losses.min())
     assert 0.85 < widest <= 0.9
     assert sum(np.exp(part).sum() for part in rows[1.0].values()) == pytest.approx(1, rel=1e-9)
+
+
+def test_the_error_of_the_draw_is_that_of_the_notes() -> None:
+    auction = AttributeAuction(upper=1, epsilon=3, attributes=ATTRIBUTES)
+    assert auction.error == Fraction(16 + 2 + 3 * 4, 1 << 40)
+    assert auction.rate * STEPS == 3 - 8 * auction.error
+    assert list(auction.probabilities([0.5] * 4)) == [None, "region", "age"]
 
 
 def test_each_split_weighs_the_mean_over_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +91,8 @@ def test_draws_take_the_split_that_pays() -> None:
     ("change", "message"),
     [
         ({"attributes": {}}, "attributes must be a mapping that is not empty"),
+        ({"attributes": {"a": [1, 2], None: [1, 2]}}, "attributes must have names, but one is no text"),
+        ({"upper": 2.0**901}, r"upper must be from 2\*\*-900 to 2\*\*900"),
         ({"attributes": {"a": [1], "b": [1, 2]}}, "attributes must have one length"),
         ({"attributes": {"a": 3}}, "attributes must hold sequences"),
         ({"epsilon": 1e-10}, "epsilon must exceed the error of the draw"),

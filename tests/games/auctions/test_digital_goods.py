@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
 from sfumato.errors import BudgetExceeded, ParameterError
-from sfumato.games import DigitalGoods, revenue_guarantee
+from sfumato.games import DigitalGoods, ReservePrice, revenue_guarantee
+from sfumato.games.auctions.price_curve import STEPS as FULL
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 
@@ -33,6 +35,11 @@ def test_the_price_is_of_range_epsilon_and_not_of_two(
     assert widest > 0.78
     assert widest <= 0.8 + 1e-12
     assert auction.privacy_loss.epsilon() == 0.8
+
+
+def test_no_more_is_drawn_than_the_decimal_that_is_charged() -> None:
+    assert DigitalGoods(upper=1, epsilon=0.1).curve([0.5]).rate * FULL == Fraction(1, 10)
+    assert ReservePrice(upper=1, epsilon=0.1).curve([[0.5, 0.25]]).rate * 2 * FULL == Fraction(1, 10)
 
 
 def test_expected_revenue_is_at_least_what_the_theorems_say() -> None:
@@ -68,7 +75,9 @@ def test_the_guarantees_are_their_formulas() -> None:
     inside = 0.5 * 20 / (1 - np.exp(-0.5 * 15))
     assert bound.partition_function == pytest.approx(30 - 2 / 0.5 * np.log(inside), rel=1e-12)
     assert bound.revenue == bound.partition_function
-    assert revenue_guarantee(optimum=0.0, sold=0, epsilon=1.0).revenue == 0.0
+    nothing = revenue_guarantee(optimum=0.0, sold=0, epsilon=1.0)
+    assert nothing.mcsherry_talwar == pytest.approx(-3.0)
+    assert nothing.partition_function == nothing.revenue == 0.0
     assert revenue_guarantee(optimum=1.0, sold=4, epsilon=0.1).revenue == 0.0
     with pytest.raises(ParameterError, match=r"optimum must be at most sold \* upper"):
         revenue_guarantee(optimum=3.0, sold=2, epsilon=1.0)
@@ -157,5 +166,18 @@ def test_what_does_not_fit_is_refused() -> None:
         DigitalGoods(upper=1, epsilon=1, supply=1).best_bid(0.5, [1.0])
     with pytest.raises(ParameterError, match=r"value must be from 0 to 1.0"):
         DigitalGoods(upper=1, epsilon=1).best_bid(2.0, [1.0])
+    for upper in (2.0**-901, 5e-324, 2.0**901, 1e308):
+        with pytest.raises(ParameterError, match=r"upper must be from 2\*\*-900 to 2\*\*900"):
+            DigitalGoods(upper=upper, epsilon=1)
+    for end in (2.0**-900, 2.0**900):
+        auction = DigitalGoods(upper=end, epsilon=5)
+        best = auction.optimum([end / 2, end])
+        assert (best.price, best.sold, best.revenue) == (end / 2, 2, end)
+        assert 0 < auction.expected_revenue([end / 2, end]) < end
+    with pytest.raises(ParameterError, match=r"epsilon must be at least 2\*\*-30"):
+        DigitalGoods(upper=1, epsilon=5e-324)
+    with pytest.raises(ParameterError, match=r"epsilon must be at most 2\*\*40"):
+        DigitalGoods(upper=1, epsilon=2**40 + 1)
+    assert DigitalGoods(upper=1, epsilon=2**40).best_bid(0.5, [0.25]).truth_utility >= 0
     with pytest.raises(ParameterError, match="bids must be a one-dimensional array"):
         DigitalGoods(upper=1, epsilon=1).release([[1.0]])

@@ -67,6 +67,20 @@ def test_a_draw_lies_where_weights_are() -> None:
     assert len(np.unique(drawn)) > 150
 
 
+def test_pieces_are_cut_where_weights_fall_by_a_factor_e_and_only_where_they_may_be_drawn() -> None:
+    steep = PriceCurve.of_bids(np.full(1000, STEPS // 2), Fraction(10_000, STEPS))
+    starts, ends, slopes, _ = steep._cut()
+    assert 70 <= starts.size <= 75
+    flat = PriceCurve.of_bids(np.full(1000, STEPS // 2), Fraction(3, 100 * STEPS))
+    for curve, least in ((steep, STEPS // 2 - STEPS // 10**6 * 69), (flat, -1)):
+        starts, ends, slopes, _ = curve._cut()
+        assert (ends - starts).sum() == STEPS
+        near = starts > least
+        assert (slopes * (ends - starts))[near].max() * float(curve.rate) <= 1
+    few = PriceCurve.of_pieces(np.array([64]), np.array([0]), np.array([1]), Fraction(2, 5))
+    assert (few._cut()[1] - few._cut()[0]).max() == 2  # three prices would fall by exp(1.2)
+
+
 def test_no_bids_and_bids_of_nothing_leave_all_prices_alike() -> None:
     for bids in (np.zeros(0, np.int64), np.zeros(3, np.int64)):
         curve = PriceCurve.of_bids(bids, Fraction(1, STEPS))
@@ -77,3 +91,8 @@ def test_no_bids_and_bids_of_nothing_leave_all_prices_alike() -> None:
 def test_bids_follow_one_fixed_rule() -> None:
     bids = [np.nan, -1.0, np.inf, 0.0, 10.0, 11.0, 5.0, 10 / STEPS * 1.5]
     assert bid_steps("bids", bids, 10.0).tolist() == [0, 0, STEPS, 0, STEPS, STEPS, STEPS // 2, 1]
+
+
+def test_a_bid_beyond_all_bounds_gives_no_warning() -> None:
+    # Warnings are errors in these tests: one would tell that somebody bid so much.
+    assert bid_steps("bids", [1e308, -1e308, 1.7e308], 0.5).tolist() == [STEPS, 0, STEPS]

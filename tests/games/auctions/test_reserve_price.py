@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import ReservePrice
+from sfumato.games.auctions import reserve_price
 
 from .few_prices import FEW, probabilities, use_few_prices
 
@@ -48,7 +49,12 @@ def test_the_epsilon_is_that_of_moves_both_ways(monkeypatch: pytest.MonkeyPatch)
     assert max(float(np.abs(loss).max()) for loss in apart) <= 0.8
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ParameterError, match="bids must have an axis of auctions"):
-        ReservePrice(upper=1, epsilon=1).release([0.5, 0.5])
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bids in ([0.5, 0.5], [["a", "b"]], [[None, 0.5]], np.zeros((2, 0)), [[True, False]]):
+        with pytest.raises(ParameterError, match="bids must be numbers, with an axis of auctions"):
+            ReservePrice(upper=1, epsilon=1).release(bids)
     assert 0 < ReservePrice(upper=1, epsilon=1).release(np.zeros((0, 2)), rng=1).value <= 1
+    monkeypatch.setattr(reserve_price, "MOST_BIDS", 3)
+    assert len(ReservePrice(upper=1, epsilon=1).curve(np.full((3, 2), 0.5)).ends) == 2
+    with pytest.raises(ParameterError, match="bids must be of at most 3 auctions"):
+        ReservePrice(upper=1, epsilon=1).curve(np.full((4, 2), 0.5))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.games import Commitment, ExponentialChoice, Game, SocialChoice, regret
 from sfumato.games.incentives import largest_gain
-from sfumato.games.incentives.gain_search import climb
+from sfumato.games.incentives.gain_search import _moves, climb
 from sfumato.games.incentives.gains import Gains
 from sfumato.numerics import RandomSource
+from sfumato.numerics.interval import Interval
 from sfumato.privacy import Neighboring, PrivacyLoss, PureDP
 
 RNG = np.random.default_rng(11)
@@ -69,6 +70,7 @@ def test_the_gain_is_that_of_brute_force(anonymous: bool) -> None:
     )
     assert (truth, lie) == pytest.approx((witness.truth_utility, witness.lie_utility))
     assert lie - truth == pytest.approx(found.gain.lower, abs=1e-9)
+    assert found.gain.lower < witness.lie_utility - witness.truth_utility < found.gain.upper
 
 
 def test_screening_in_single_precision_finds_what_enumeration_finds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +84,25 @@ def test_screening_in_single_precision_finds_what_enumeration_finds(monkeypatch:
     assert quick.gain == pytest.approx(plain.gain, abs=1e-12)
     assert (quick.witness.type, quick.witness.report) == (plain.witness.type, plain.witness.report)
     assert sorted(quick.witness.others) == sorted(plain.witness.others)
+
+
+@pytest.mark.parametrize("unit", [1e39, 1e200, 1e-60, 1e-300])
+def test_screening_works_in_units_beyond_single_precision(
+    monkeypatch: pytest.MonkeyPatch, unit: float
+) -> None:
+    table = np.random.default_rng(5).random((4, 5)) * unit
+    game = Game(types=range(4), alternatives=range(5), utilities=table, agents=5, utility_range=(0, unit))
+    choice = ExponentialChoice(game=game, epsilon=3)
+    plain = regret(choice, game)
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
+    # A search that finds little: whatever is larger must pass the screen.
+    monkeypatch.setattr(
+        largest_gain, "climb", lambda gains, *rest: (gains.largest(np.zeros((1, 4), np.int64)), 1)
+    )
+    quick = regret(choice, game)
+    assert quick.exact
+    assert quick.gain.lower / unit == pytest.approx(plain.gain.lower / unit, rel=1e-9)
+    assert plain.gain.lower > 1.2 * Gains(choice, game, 0).largest(np.zeros((1, 4), np.int64)).gain
 
 
 def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +125,13 @@ def test_a_search_finds_a_lie_that_gains_and_proves_no_more(monkeypatch: pytest.
     assert found.profiles > 6 * 64
 
 
+def test_moves_change_somebodys_report() -> None:
+    moved = _moves(np.zeros(5, np.int64), 10**6, 40, np.random.default_rng(1))
+    assert moved.shape == (40, 5)
+    assert (moved != 0).any(axis=1).all()
+    assert 5 < (np.count_nonzero(moved, axis=1) == 1).sum() < 40
+
+
 def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
     table = RNG.random((2, 3, 3))
@@ -111,6 +139,11 @@ def test_what_cannot_be_screened_is_searched(monkeypatch: pytest.MonkeyPatch) ->
     found = regret(ExponentialChoice(game=general, epsilon=1), general)
     assert not found.exact
     assert found.gain.lower <= brute(ExponentialChoice(game=general, epsilon=1), general) + 1e-9
+    # Of one other agent there are three reports: three by three types by three alternatives.
+    for limit in (26, 27):
+        monkeypatch.setattr(largest_gain, "_ENUMERATED", limit)
+        assert regret(ExponentialChoice(game=general, epsilon=1), general).exact is (limit == 27)
+    monkeypatch.setattr(largest_gain, "_ENUMERATED", 0)
     alike = Game(types=range(3), alternatives=range(3), utilities=table[0], agents=2)
     assert regret(ExponentialChoice(game=alike, epsilon=1), alike).exact
     assert not regret(ExponentialChoice(game=alike, epsilon=90), alike).exact  # beyond single precision
@@ -130,8 +163,13 @@ def test_a_lie_of_less_than_nothing_is_dominated() -> None:
     found = regret(ExponentialChoice(game=game, epsilon=1), game)
     assert found.dominant
     assert found.gain.upper < 0
-    assert "No lie" in str(found)
-    assert "gains at most" not in str(found)
+    assert replace(found, gain=Interval(-1.0, 0.0, True)).dominant
+    assert str(found) == f"No lie gains anything: {found.gain.upper:.6g} at most (exact)."
+    tied = replace(found, gain=Interval(-1e-11, 1e-11, True))
+    assert str(tied) == "No lie is known to gain anything: 1e-11 at most (exact)."
+    searched = replace(found, gain=Interval(-0.5, 0.25, False), exact=False, bound=0.25)
+    assert str(searched).startswith("No lie was found that gains anything (by search; no proof")
+    assert str(searched).endswith("the theorem allows 0.25.")
 
 
 def test_one_agent_alone() -> None:

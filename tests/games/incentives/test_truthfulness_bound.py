@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import ExponentialChoice, Game, truthfulness
-from sfumato.privacy import Exponential, Gaussian, Neighboring, PureDP
+from sfumato.privacy import Exponential, Gaussian, Neighboring, PrivacyLoss, PureDP
 
 REPLACE = Neighboring.REPLACE_ONE
 
@@ -43,6 +43,15 @@ def test_a_gaussian_loss_has_an_additive_bound_only() -> None:
     assert "approximately" in str(bound).lower()
 
 
+@pytest.mark.parametrize("loss", [PureDP(0.5), Exponential(0.5), Exponential(3.0), Gaussian(0.5)])
+def test_no_bound_on_a_lies_utility_exceeds_the_other_two(loss: PrivacyLoss) -> None:
+    bound = truthfulness(loss, (-1, 3))
+    for truth in np.linspace(-1, 3, 33).tolist():
+        found = bound.utility_of_lie(truth)
+        assert truth <= found <= truth + bound.gain + 1e-15
+        assert math.isinf(bound.factor) or found <= -1 + bound.factor * (truth + 1) + 1e-15
+
+
 def test_liars_together_pay_for_a_group() -> None:
     loss = PureDP(0.2, neighboring=REPLACE)
     bound = truthfulness(loss, liars=3)
@@ -73,6 +82,8 @@ def test_what_is_no_loss_or_no_range_is_refused() -> None:
     loss = PureDP(1.0)
     with pytest.raises(ParameterError, match="loss must be a PrivacyLoss"):
         truthfulness(1.0)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="utility_range must be of finite length"):
+        truthfulness(PureDP(1.0), (-1e308, 1e308))
     with pytest.raises(ParameterError, match="utility_range must end above"):
         truthfulness(loss, (1, 0))
     with pytest.raises(ParameterError, match="liars must be an integer of at least 1"):

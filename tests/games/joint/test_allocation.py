@@ -1,13 +1,16 @@
 """Private allocation: never more copies than there are, and the welfare that is guaranteed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.allocation import PrivateAllocation
 from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
 
-GIVEN = {
+GIVEN: dict[str, Any] = {
     "agents": 2400,
     "supply": (700, 500, 600),
     "epsilon": 200.0,
@@ -17,13 +20,15 @@ GIVEN = {
 }
 
 
-def played(market, values, seed):
+def played(
+    market: PrivateAllocation, values: NDArray[np.float64], seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], float]:
     release = market.release(values, rng=seed)
     goods = release.parts(values)
     return release.value, goods, float((np.clip(np.nan_to_num(values), 0, 1) * goods).sum())
 
 
-def test_welfare_against_the_best_allocation():
+def test_welfare_against_the_best_allocation() -> None:
     rng = np.random.default_rng(2)
     market = PrivateAllocation(**GIVEN)
     values = rng.random((2400, 3)) * (1.0, 0.8, 0.6)
@@ -40,7 +45,7 @@ def test_welfare_against_the_best_allocation():
     assert guarantee.per_agent == pytest.approx(parts / 2400)
 
 
-def test_the_supply_condition_and_its_theorem():
+def test_the_supply_condition_and_its_theorem() -> None:
     rng = np.random.default_rng(3)
     market = PrivateAllocation(
         agents=30000, supply=(9000, 9000), epsilon=30.0, delta=1e-3, rounds=6, blocks=100
@@ -57,7 +62,7 @@ def test_the_supply_condition_and_its_theorem():
     assert guarantee.gap < 0.6 * ceiling
 
 
-def test_the_proof_step_by_step():
+def test_the_proof_step_by_step() -> None:
     # The notes' claims about every agent and good, where noise is within its bound, as the seeds' runs are.
     rng = np.random.default_rng(5)
     for capacity, seed in ((1, 1), (2, 2)):
@@ -81,7 +86,7 @@ def test_the_proof_step_by_step():
         assert guarantee.reserve == pytest.approx(prices.sum() * (4 * error + market.block_size))
 
 
-def test_agents_who_run_out_of_bids_are_counted():
+def test_agents_who_run_out_of_bids_are_counted() -> None:
     values = np.random.default_rng(6).random((2400, 3))
     few = PrivateAllocation(**GIVEN | {"turns": 1, "rounds": 6})
     many = PrivateAllocation(**GIVEN | {"rounds": 20})
@@ -89,7 +94,7 @@ def test_agents_who_run_out_of_bids_are_counted():
     assert left[0] > 300 > left[1] + few.counter.error(0.05)
 
 
-def test_prices_and_counts_before_anyone_bids():
+def test_prices_and_counts_before_anyone_bids() -> None:
     assert PrivateAllocation(**GIVEN | {"turns": 40}).turns == 12
     market = PrivateAllocation(**GIVEN)
     signal, goods, welfare = played(market, np.full((2400, 3), -1.0), 3)
@@ -105,7 +110,7 @@ def test_prices_and_counts_before_anyone_bids():
     assert market.widths.tolist() == [supply - market.reserve for supply in (700, 500, 600)]
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"supply must be at least twice the reserve, \d+ copies"):
         PrivateAllocation(**GIVEN | {"epsilon": 0.5})
     for supply in ((), (3, 0), (1.5, 2.0), 7):
@@ -122,6 +127,8 @@ def test_what_is_refused():
     with pytest.raises(ParameterError, match="beta must be"):
         PrivateAllocation(**GIVEN | {"beta": 1.0})
     market = PrivateAllocation(**GIVEN)
+    with pytest.raises(ParameterError, match="reports must be rows of one length"):
+        market.release([[1.0, 0.5, 0.0]] * 2399 + [[1.0]])
     for values in (np.zeros((2400, 2)), np.zeros((2399, 3)), [["a"] * 3] * 2400):
         with pytest.raises(ParameterError, match="reports must be numbers"):
             market.release(values)

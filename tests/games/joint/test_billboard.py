@@ -1,5 +1,8 @@
 """Billboards: what a part may read is the signal and one's own report."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from sfumato.errors import BudgetExceeded, ParameterError
@@ -13,22 +16,22 @@ VOTE = PrivateDictator(candidates=2, epsilon=1.0)
 BALLOTS = [(0, 1), (0, 1), (1, 0)]
 
 
-def respond(signal, report):
-    return signal == report[0]
+def respond(signal: Any, report: Any) -> bool:
+    return bool(signal == report[0])
 
 
-def one_argument(signal):
+def one_argument(signal: Any) -> Any:
     return signal
 
 
-def with_default(signal, report, others=BALLOTS):
+def with_default(signal: Any, report: Any, others: Any = BALLOTS) -> Any:
     return others
 
 
-def closure():
+def closure() -> Callable[[Any, Any], Any]:
     others = list(BALLOTS)
 
-    def reads(signal, report):
+    def reads(signal: Any, report: Any) -> Any:
         return others
 
     return reads
@@ -43,19 +46,19 @@ def closure():
         ({"a": 1}.get, "respond must be a plain function"),
     ],
 )
-def test_functions_that_could_read_more_are_refused(function, message):
+def test_functions_that_could_read_more_are_refused(function: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         Billboard(signal=VOTE, respond=function, agents=3)
 
 
-def test_the_signal_must_protect_one_replaced_report():
+def test_the_signal_must_protect_one_replaced_report() -> None:
     with pytest.raises(ParameterError, match="signal must protect one replaced report"):
         Billboard(signal=Laplace(sensitivity=1, scale=1), respond=respond, agents=3)
     with pytest.raises(ParameterError, match="signal must be a Mechanism"):
-        Billboard(signal=None, respond=respond, agents=3)
+        Billboard(signal=None, respond=respond, agents=3)  # type: ignore[arg-type]
 
 
-def test_a_release_holds_no_report():
+def test_a_release_holds_no_report() -> None:
     board = Billboard(signal=VOTE, respond=respond, agents=3)
     release = board.release(BALLOTS, rng=2)
     assert release.value in (0, 1)
@@ -67,7 +70,7 @@ def test_a_release_holds_no_report():
     assert release.parts(BALLOTS) == [release.value == ballot[0] for ballot in BALLOTS]
 
 
-def test_reports_and_agents_that_do_not_fit_are_refused():
+def test_reports_and_agents_that_do_not_fit_are_refused() -> None:
     board = Billboard(signal=VOTE, respond=respond, agents=3)
     release = board.release(BALLOTS, rng=2)
     for reports in (BALLOTS[:2], BALLOTS * 2):
@@ -84,7 +87,7 @@ def test_reports_and_agents_that_do_not_fit_are_refused():
         Billboard(signal=VOTE, respond=respond, agents=3, delta=1.0)
 
 
-def test_the_ledger_is_charged_before_anything_is_drawn():
+def test_the_ledger_is_charged_before_anything_is_drawn() -> None:
     board = Billboard(signal=VOTE, respond=respond, agents=3)
     with Ledger.open(
         None,
@@ -100,4 +103,4 @@ def test_the_ledger_is_charged_before_anything_is_drawn():
         with pytest.raises(BudgetExceeded):
             board.release(BALLOTS, ledger=ledger)
     with pytest.raises(ParameterError, match="ledger must be an open ledger"):
-        board.release(BALLOTS, ledger="l")
+        board.release(BALLOTS, ledger="l")  # type: ignore[arg-type]

@@ -1,16 +1,18 @@
 """Distortion against linear programs, and which ballots are refused."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.distortion import distortion, ranked_ballots
 
 
-def by_linear_programs(ballots, lottery):
+def by_linear_programs(ballots: NDArray[np.int64], lottery: NDArray[np.float64]) -> float:
     """Maximise the best candidate's welfare where the lottery's is 1, by Charnes and Cooper."""
     voters, m = ballots.shape
     best = 0.0
@@ -34,11 +36,12 @@ def by_linear_programs(ballots, lottery):
             -gain.ravel(), A_ub=np.array(orders), b_ub=np.zeros(len(orders)),
             A_eq=np.array([*sums, total.ravel()]), b_eq=np.array([0.0] * voters + [1.0]), bounds=(0, None),
         )  # fmt: skip
+        assert found.fun is not None
         best = max(best, -found.fun)
     return best
 
 
-def test_against_linear_programs():
+def test_against_linear_programs() -> None:
     rng = np.random.default_rng(4)
     for _ in range(6):
         ballots = np.array([rng.permutation(3) for _ in range(4)])
@@ -46,14 +49,15 @@ def test_against_linear_programs():
         assert distortion(ballots, lottery) == pytest.approx(by_linear_programs(ballots, lottery), rel=1e-7)
 
 
-def test_cases_by_hand():
+def test_cases_by_hand() -> None:
     assert distortion([[0, 1]] * 3, [1.0, 0.0]) == 1.0
     assert distortion([[0, 1]] * 3, [0.0, 1.0]) == math.inf == distortion([[0, 1]], [0.0, 1.0])
     # All the worst, at a uniform lottery over m candidates: m.
     assert distortion([[0, 1, 2]], [1 / 3] * 3) == pytest.approx(3.0)
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
+    ballots: Any
     for ballots in ([[0, 0]], [[0, 2]], [[1, 0], [1, 1]]):
         with pytest.raises(ParameterError, match="ballots must be orders of all candidates") as caught:
             ranked_ballots(ballots, 2)

@@ -1,6 +1,8 @@
 """Joint privacy of billboards by enumeration: all that the others receive, for every profile and lie."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,26 +19,26 @@ PRICES = [(a / 4, b / 4, c / 4) for a in range(3) for b in range(3) for c in ran
 VALUES = {"a": (1.0, 0.5, 0.0), "b": (0.0, 1.0, 0.5), "c": (0.5, 0.0, 1.0)}
 
 
-def crossing(signal, report):
+def crossing(signal: int, report: str) -> str:
     """Avoid the bridge if it is crowded, unless in a hurry."""
     return "bridge" if report == "early" or signal <= 1 else "ferry"
 
 
-def favorite(signal, report):
+def favorite(signal: tuple[float, ...], report: str) -> int | None:
     """Return the good with the largest gain, or None."""
     gains = [value - price for value, price in zip(VALUES[report], signal, strict=True)]
     return max(range(3), key=gains.__getitem__) if max(gains) > 0 else None
 
 
-def repeat(signal, report):
+def repeat(signal: Any, report: Any) -> Any:
     """Show the signal."""
     return signal
 
 
-def counted(scale):
+def counted(scale: float) -> Callable[[tuple[str, ...]], dict[int, float]]:
     """Return the exact distribution of how many are early, with Laplace noise, from 0 to 3."""
 
-    def distribution(reports):
+    def distribution(reports: tuple[str, ...]) -> dict[int, float]:
         q, exact = math.exp(-1 / scale), sum(report == "early" for report in reports)
         mass = {z: (1 - q) / (1 + q) * q ** abs(z - exact) for z in range(1, 3)}
         return mass | {0: q**exact / (1 + q), 3: q ** (3 - exact) / (1 + q)}
@@ -44,14 +46,14 @@ def counted(scale):
     return distribution
 
 
-def crossing_board():
+def crossing_board() -> Billboard:
     counts = Laplace.for_query(
         Histogram(categories=("early", "late")), epsilon=2.0, neighboring=Neighboring.REPLACE_ONE
     )
     return Billboard(signal=counts, respond=crossing, agents=3)
 
 
-def test_a_congestion_game_of_three_players():
+def test_a_congestion_game_of_three_players() -> None:
     check = check_joint_privacy(crossing_board(), ["early", "late"], counted(1), epsilon=1.0)
     assert check.delta == check.signal_delta == 0
     assert check.pairs == 8 * 3
@@ -66,16 +68,19 @@ def test_a_congestion_game_of_three_players():
     assert [a != b for a, b in zip(reports, replaced, strict=True)] == [i == place for i in range(3)]
 
 
-def test_a_leak_of_the_exact_count_is_found():
-    def exact(reports):
+def test_a_leak_of_the_exact_count_is_found() -> None:
+    def exact(reports: tuple[str, ...]) -> dict[int, float]:
         return {sum(report == "early" for report in reports): 1.0}
 
     check = check_joint_privacy(crossing_board(), ["early", "late"], exact, epsilon=1.0)
     assert check.delta == 1.0
+    huge = check_joint_privacy(crossing_board(), ["early", "late"], exact, epsilon=1e5)
+    assert huge.delta == 1.0
+    assert check_joint_privacy(crossing_board(), ["early", "late"], counted(1), epsilon=1e5).delta == 0
     assert check.measured_epsilon == math.inf
 
 
-def test_a_matching_of_four_agents_and_three_goods():
+def test_a_matching_of_four_agents_and_three_goods() -> None:
     # Scores add up to minus the dual objective, whose minimum are Walrasian prices.
     scores = [
         [
@@ -104,7 +109,7 @@ def test_a_matching_of_four_agents_and_three_goods():
     assert board.privacy_loss == choice.privacy_loss
 
 
-def test_too_large_a_game_is_refused(monkeypatch):
+def test_too_large_a_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     board = Billboard(signal=PrivateDictator(candidates=2, epsilon=1), respond=repeat, agents=40)
     with pytest.raises(ParameterError, match=r"types must be at least 2, with at most .* profiles"):
         check_joint_privacy(board, [(0, 1), (1, 0)], lambda reports: {0: 1.0}, epsilon=1.0)

@@ -1,7 +1,11 @@
 """The mediator: what it charges, how absence counts, and what lies gain, exactly."""
 
+import copy
 import math
+import pickle
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -13,8 +17,8 @@ from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 
 
-def respond(signal, report):
-    return signal == report[0]
+def respond(signal: Any, report: Any) -> bool:
+    return bool(signal == report[0])
 
 
 VOTE = PrivateDictator(candidates=2, epsilon=0.5)
@@ -22,7 +26,7 @@ BOARD = Billboard(signal=VOTE, respond=respond, agents=3)
 BALLOTS = ((0, 1), (1, 0))
 
 
-def ledger(epsilon):
+def ledger(epsilon: float) -> Ledger:
     return Ledger.open(
         None,
         budget=Budget.pure(epsilon=epsilon),
@@ -32,7 +36,7 @@ def ledger(epsilon):
     )
 
 
-def test_each_round_is_charged_before_it_is_played():
+def test_each_round_is_charged_before_it_is_played() -> None:
     with ledger(1.2) as book:
         mediator = Mediator(BOARD, rounds=3, absent=(0, 1), ledger=book, description="ferry")
         for number in (1, 2):
@@ -52,7 +56,7 @@ def test_each_round_is_charged_before_it_is_played():
         assert mediator.privacy_loss == VOTE.privacy_loss * 3
 
 
-def test_who_is_absent_counts_with_the_public_report():
+def test_who_is_absent_counts_with_the_public_report() -> None:
     for present in ({}, {1: (0, 1)}):
         mediator = Mediator(BOARD, rounds=1, absent=(0, 1), rng=5)
         full = Mediator(BOARD, rounds=1, absent=(1, 0), rng=5)
@@ -61,7 +65,7 @@ def test_who_is_absent_counts_with_the_public_report():
         assert advice.recommendations.keys() == present.keys()
 
 
-def test_the_bound_falls_round_by_round_and_holds_exactly():
+def test_the_bound_falls_round_by_round_and_holds_exactly() -> None:
     # Two rounds; an agent with ballot (0, 1) gets 1 in each round that 0 wins. It may lie in either.
     mediator = Mediator(BOARD, rounds=2, absent=(0, 1), rng=1)
     moved = math.tanh(0.25)
@@ -80,7 +84,7 @@ def test_the_bound_falls_round_by_round_and_holds_exactly():
         mediator.advise({})
 
 
-def test_the_bound_counts_the_advantage_and_the_range():
+def test_the_bound_counts_the_advantage_and_the_range() -> None:
     wide = Mediator(BOARD, rounds=2, absent=(0, 1), utility_range=10.0, advantage=0.5)
     assert wide.incentive_bound() == pytest.approx(2 * (0.5 + 10 * math.tanh(0.25)))
     most = Mediator(BOARD, rounds=3, absent=(0, 1), advantage=7.0)
@@ -88,8 +92,27 @@ def test_the_bound_counts_the_advantage_and_the_range():
     assert most.incentive_bound() >= 3.0
 
 
-def test_what_is_refused():
+def test_copies_have_no_rounds_of_their_own() -> None:
+    mediator = Mediator(BOARD, rounds=1, absent=(0, 1), rng=1)
+    assert copy.copy(mediator) is copy.deepcopy(mediator) is mediator
+    with pytest.raises(ParameterError, match="mediator must be in one process, but it is sent to another"):
+        pickle.dumps(mediator)
+    mediator._process += 1
+    with pytest.raises(ParameterError, match="mediator must be in one process, but this is a forked one"):
+        mediator.advise({})
+    assert mediator.played == 0
+
+
+def test_the_bound_is_rounded_up() -> None:
+    moved = Fraction((VOTE.privacy_loss * 1).delta(0.0))
+    for scale in range(1, 200):
+        wide = Mediator(BOARD, rounds=1, absent=(0, 1), utility_range=scale / 7, advantage=scale / 70)
+        assert Fraction(wide.incentive_bound()) >= Fraction(scale / 70) + Fraction(scale / 7) * moved
+
+
+def test_what_is_refused() -> None:
     mediator = Mediator(BOARD, rounds=1, absent=(0, 1))
+    reports: Any
     for reports, message in (
         ([(0, 1)] * 3, "reports must be a mapping"),
         ({3: (0, 1)}, "agent must be less than 3, got 3"),
@@ -99,8 +122,9 @@ def test_what_is_refused():
         with pytest.raises(ParameterError, match=message):
             mediator.advise(reports)
     assert mediator.played == 0
+    given: dict[str, Any] = {"rounds": 1, "absent": (0, 1)}
     for name, value in (("rounds", 0), ("utility_range", 0.0), ("advantage", -1.0), ("ledger", "book")):
         with pytest.raises(ParameterError, match=f"{name} must be"):
-            Mediator(BOARD, **{"rounds": 1, "absent": (0, 1), name: value})
+            Mediator(BOARD, **given | {name: value})
     with pytest.raises(ParameterError, match="mechanism must be a JointMechanism"):
-        Mediator(VOTE, rounds=1, absent=(0, 1))
+        Mediator(VOTE, rounds=1, absent=(0, 1))  # type: ignore[arg-type]

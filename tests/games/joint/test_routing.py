@@ -1,6 +1,7 @@
 """Private routing: the gap falls as drivers grow in number, and routes lead where they should."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sfumato.games.joint.roads import RoadNetwork
 from sfumato.games.joint.routing import PrivateRouting
 
 
-def grid(side, drivers):
+def grid(side: int, drivers: int) -> RoadNetwork:
     """Return a grid of two-way streets, whose capacities are in proportion to the drivers."""
     nodes = np.arange(side * side).reshape(side, side)
     pairs = [(nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])]
@@ -23,7 +24,7 @@ def grid(side, drivers):
     )
 
 
-def relative_gap(drivers, seed=1):
+def relative_gap(drivers: int, seed: int = 1) -> float:
     network = grid(5, drivers)
     trips = np.random.default_rng(seed).integers(0, network.nodes, (drivers, 2))
     routing = PrivateRouting(network=network, agents=drivers, epsilon=2.0, delta=1e-6)
@@ -36,7 +37,7 @@ def relative_gap(drivers, seed=1):
     return network.equilibrium_gap(routes, trips).relative
 
 
-def test_the_gap_falls_as_drivers_grow_in_number():
+def test_the_gap_falls_as_drivers_grow_in_number() -> None:
     gaps = [relative_gap(drivers) for drivers in (100, 1000, 10_000)]
     assert all(later < earlier for earlier, later in itertools.pairwise(gaps))
     assert gaps[0] > 0.5
@@ -44,11 +45,11 @@ def test_the_gap_falls_as_drivers_grow_in_number():
 
 
 @pytest.mark.exhaustive
-def test_the_gap_of_a_hundred_thousand_drivers():
+def test_the_gap_of_a_hundred_thousand_drivers() -> None:
     assert relative_gap(100_000) < 0.01
 
 
-def test_without_noise_worth_the_name_it_is_nearly_an_equilibrium():
+def test_without_noise_worth_the_name_it_is_nearly_an_equilibrium() -> None:
     network = grid(3, 200)
     trips = np.random.default_rng(2).integers(0, 9, (200, 2))
     routing = PrivateRouting(
@@ -58,10 +59,10 @@ def test_without_noise_worth_the_name_it_is_nearly_an_equilibrium():
     assert network.equilibrium_gap(routes, trips).relative < 0.01
 
 
-def test_turns_and_tolerance():
+def test_turns_and_tolerance() -> None:
     network = grid(3, 400)
     trips = np.random.default_rng(2).integers(0, 9, (400, 2))
-    given = {"network": network, "agents": 400, "epsilon": 4.0, "delta": 0.01, "blocks": 40}
+    given: dict[str, Any] = {"network": network, "agents": 400, "epsilon": 4.0, "delta": 0.01, "blocks": 40}
     first = PrivateRouting(**given, turns=1)
     signal = first.release(trips, rng=1).value
     early = PrivateRouting(**given, turns=1, rounds=1)
@@ -80,7 +81,7 @@ def test_turns_and_tolerance():
     assert (players.changes[trips[:, 0] != trips[:, 1]] == 1).all()
 
 
-def test_the_most_edges_of_a_route():
+def test_the_most_edges_of_a_route() -> None:
     network = grid(3, 400)
     routing = PrivateRouting(network=network, agents=400, epsilon=4.0, delta=0.01, most_edges=4, blocks=40)
     assert routing.counter.step_squared == routing.counter.state_squared == 8
@@ -96,11 +97,13 @@ def test_the_most_edges_of_a_route():
     assert ((players.routes < network.edges).sum(axis=1) == 4).all()
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     network = grid(3, 400)
-    given = {"network": network, "agents": 10, "epsilon": 1.0, "delta": 0.01, "blocks": 5}
+    given: dict[str, Any] = {"network": network, "agents": 10, "epsilon": 1.0, "delta": 0.01, "blocks": 5}
+    far = RoadNetwork(tails=[0, 1], heads=[1, 0], free_times=[1.0, 1.0], capacities=[1.0, 1e-30], power=16.0)
     for change, message in (
         ({"network": None}, "network must be a RoadNetwork"),
+        ({"network": far}, "network must have finite times with all agents on an edge"),
         ({"turns": 0}, "turns must be"),
         ({"tolerance": 1.0}, "tolerance must be"),
         ({"most_edges": 3}, "most_edges must be at least 4"),
@@ -108,6 +111,8 @@ def test_what_is_refused():
         with pytest.raises(ParameterError, match=message):
             PrivateRouting(**given | change)
     routing = PrivateRouting(**given)
+    with pytest.raises(ParameterError, match="reports must be rows of one length"):
+        routing.release([[0, 1]] * 9 + [[0]])
     for trips in (np.zeros((9, 2), int), np.zeros((10, 2)), np.zeros((10, 3), int)):
         with pytest.raises(ParameterError, match="reports must be pairs of nodes"):
             routing.release(trips)

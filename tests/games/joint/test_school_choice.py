@@ -1,20 +1,27 @@
 """Private school choice: no justified envy, enough seats, and deferred acceptance without noise."""
 
+from typing import Any, TypeAlias
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.school_choice import SchoolChoice
 
+_Integers: TypeAlias = NDArray[np.int64]
 
-def instance(students, schools, seed, choices=None):
+
+def instance(
+    students: int, schools: int, seed: int, choices: int | None = None
+) -> tuple[_Integers, _Integers]:
     rng = np.random.default_rng(seed)
     orders = np.array([rng.permutation(students) for _ in range(schools)])
     lists = np.array([rng.permutation(schools)[:choices] for _ in range(students)])
     return orders, lists
 
 
-def envy_by_loops(orders, lists, schools):
+def envy_by_loops(orders: _Integers, lists: _Integers, schools: _Integers) -> int:
     ranks, found = np.argsort(orders, axis=1), 0
     for student, own in enumerate(schools):
         for better in lists[student]:
@@ -26,7 +33,7 @@ def envy_by_loops(orders, lists, schools):
     return found
 
 
-def school_proposing(orders, lists, seats):
+def school_proposing(orders: _Integers, lists: _Integers, seats: tuple[int, ...]) -> _Integers:
     """Return the matching of deferred acceptance in which schools propose."""
     held, asked, matched = [0] * len(orders), [0] * len(orders), np.full(len(lists), -1)
     place = [{school: at for at, school in enumerate(row) if school >= 0} for row in lists]
@@ -46,7 +53,7 @@ def school_proposing(orders, lists, seats):
     return matched
 
 
-def test_no_justified_envy_and_never_too_many():
+def test_no_justified_envy_and_never_too_many() -> None:
     for seed in range(2):
         orders, lists = instance(1200, 4, seed)
         choice = SchoolChoice(priorities=orders, seats=(280,) * 4, batch=40, epsilon=8.0, delta=1e-6)
@@ -64,7 +71,7 @@ def test_no_justified_envy_and_never_too_many():
         assert not len(full)
 
 
-def test_without_noise_worth_the_name_it_is_deferred_acceptance():
+def test_without_noise_worth_the_name_it_is_deferred_acceptance() -> None:
     orders, lists = instance(60, 3, 7)
     choice = SchoolChoice(
         priorities=orders, seats=(20,) * 3, batch=1, epsilon=1e9, delta=0.5, beta=0.5, rounds=400
@@ -75,7 +82,7 @@ def test_without_noise_worth_the_name_it_is_deferred_acceptance():
     assert np.array_equal(near, school_proposing(orders, lists, (seats,) * 3))
 
 
-def test_envy_is_found_where_there_is_some():
+def test_envy_is_found_where_there_is_some() -> None:
     orders, lists = instance(50, 3, 1)
     choice = SchoolChoice(priorities=orders, seats=(40,) * 3, batch=5, epsilon=60.0, delta=1e-2)
     random = np.random.default_rng(2).integers(-1, 3, 50)
@@ -84,7 +91,7 @@ def test_envy_is_found_where_there_is_some():
     assert found == pairs > 10
 
 
-def test_short_lists_and_absent_students():
+def test_short_lists_and_absent_students() -> None:
     orders, lists = instance(400, 3, 3, choices=2)
     lists[:50] = -1
     lists[50:90, 1] = -1
@@ -102,9 +109,15 @@ def test_short_lists_and_absent_students():
     assert choice.rounds == 80
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
     orders, lists = instance(30, 3, 1)
-    given = {"priorities": orders, "seats": (25,) * 3, "epsilon": 60.0, "delta": 1e-2, "batch": 2}
+    given: dict[str, Any] = {
+        "priorities": orders,
+        "seats": (25,) * 3,
+        "epsilon": 60.0,
+        "delta": 1e-2,
+        "batch": 2,
+    }
     for change, message in (
         ({"priorities": orders[0]}, "priorities must be whole numbers with two axes"),
         ({"priorities": orders * 1.0}, "priorities must be whole numbers with two axes"),

@@ -1,7 +1,11 @@
 """Dynamics in turns: one agent's report moves the counted actions no more than is priced, on any path."""
 
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.allocation import PrivateAllocation
@@ -10,8 +14,12 @@ from sfumato.games.joint.no_regret import NoRegretPlay
 from sfumato.games.joint.roads import RoadNetwork
 from sfumato.games.joint.routing import PrivateRouting
 from sfumato.games.joint.school_choice import SchoolChoice
+from sfumato.games.joint.turns import TurnDynamics
 from sfumato.mechanisms.factorization.continual_sum import ContinualSum
 from sfumato.privacy import Neighboring
+from sfumato.privacy.loss import PrivacyLoss
+
+_Case: TypeAlias = tuple[TurnDynamics, NDArray[Any], Callable[[], Any]]
 
 RNG = np.random.default_rng(8)
 USES = RNG.integers(0, 2, (2, 3, 5))
@@ -22,7 +30,7 @@ GRID = RoadNetwork(
 )  # fmt: skip
 
 
-def market(capacity):
+def market(capacity: int) -> _Case:
     mechanism = PrivateAllocation(
         agents=30,
         supply=(90, 90, 90),
@@ -36,20 +44,20 @@ def market(capacity):
     return mechanism, RNG.random((30, 3)), lambda: RNG.random(3)
 
 
-def roads():
+def roads() -> _Case:
     mechanism = PrivateRouting(
         network=GRID, agents=30, epsilon=4.0, delta=1e-3, blocks=5, turns=2, tolerance=0
     )
     return mechanism, RNG.integers(0, 4, (30, 2)), lambda: RNG.integers(0, 4, 2)
 
 
-def play(swap):
+def play(swap: bool) -> _Case:
     game = CongestionGame(uses=USES, fixed=np.ones(5), growth=np.ones(5), agents=30)
     mechanism = NoRegretPlay(game=game, epsilon=4.0, delta=1e-3, rounds=12, swap=swap)
     return mechanism, RNG.integers(0, 2, 30), lambda: RNG.integers(0, 2)
 
 
-def schools():
+def schools() -> _Case:
     orders = np.array([RNG.permutation(30) for _ in range(4)])
     mechanism = SchoolChoice(priorities=orders, seats=(25,) * 4, batch=3, epsilon=60.0, delta=0.01, choices=3)
     return mechanism, np.array([RNG.permutation(4)[:3] for _ in range(30)]), lambda: RNG.permutation(4)[:3]
@@ -58,17 +66,19 @@ def schools():
 CASES = [market(1), market(2), roads(), play(False), play(True), schools()]
 
 
-def replayed(mechanism, reports, path):
+def replayed(mechanism: TurnDynamics, reports: NDArray[Any], path: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the actions that are counted in each step, where the announced sums are given."""
     everyone = np.arange(mechanism.agents)
     players = mechanism._players(everyone, mechanism._checked(reports, mechanism.agents))
     return recorded(mechanism, players, everyone, path)
 
 
-def recorded(mechanism, players, agents, path):
+def recorded(
+    mechanism: TurnDynamics, players: Any, agents: NDArray[np.int64], path: Iterable[NDArray[np.float64]]
+) -> NDArray[np.int64]:
     changes, rows = [], iter(path)
 
-    def send(change):
+    def send(change: NDArray[np.int64]) -> NDArray[np.float64]:
         changes.append(change)
         return next(rows)
 
@@ -76,12 +86,12 @@ def recorded(mechanism, players, agents, path):
     return np.array(changes)
 
 
-def test_a_replaced_report_moves_the_measurements_no_more_than_is_priced():
+def test_a_replaced_report_moves_the_measurements_no_more_than_is_priced() -> None:
     for case in CASES:
         check_measurements(*case)
 
 
-def check_measurements(mechanism, reports, other):
+def check_measurements(mechanism: TurnDynamics, reports: NDArray[Any], other: Callable[[], Any]) -> None:
     counter = mechanism.counter
     continual, reached = counter.continual, 0.0
     for _ in range(12):
@@ -109,12 +119,12 @@ def check_measurements(mechanism, reports, other):
     assert reached > 0
 
 
-def test_one_agent_acts_no_more_than_is_priced():
+def test_one_agent_acts_no_more_than_is_priced() -> None:
     for case in CASES:
         check_acts(*case)
 
 
-def check_acts(mechanism, reports, other):
+def check_acts(mechanism: TurnDynamics, reports: NDArray[Any], other: Callable[[], Any]) -> None:
     counter, most = mechanism.counter, 0
     for _ in range(8):
         path = np.cumsum(RNG.normal(0, 6, (counter.steps, counter.columns)), axis=0)
@@ -129,12 +139,12 @@ def check_acts(mechanism, reports, other):
     assert most > 0
 
 
-def test_parts_are_what_was_played():
+def test_parts_are_what_was_played() -> None:
     for case in CASES:
         check_parts(*case)
 
 
-def check_parts(mechanism, reports, other):
+def check_parts(mechanism: TurnDynamics, reports: NDArray[Any], other: Callable[[], Any]) -> None:
     release = mechanism.release(reports, rng=3)
     parts = release.parts(reports)
     for agent in (0, 13, 29):
@@ -152,9 +162,11 @@ def check_parts(mechanism, reports, other):
         assert np.array_equal(counted, np.bincount(parts[parts >= 0], minlength=4))
 
 
-def test_a_ledger_reads_the_guarantee_at_delta():
+def test_a_ledger_reads_the_guarantee_at_delta() -> None:
     class Book:
-        def charge(self, loss, **given):
+        seen: Any = None
+
+        def charge(self, loss: PrivacyLoss, **given: Any) -> Any:
             self.seen = loss, given
 
     mechanism, reports, _ = CASES[2]
@@ -165,16 +177,16 @@ def test_a_ledger_reads_the_guarantee_at_delta():
     assert release.neighboring is mechanism.neighboring is Neighboring.REPLACE_ONE
 
 
-def test_blocks_are_even_and_may_not_outnumber_agents():
+def test_blocks_are_even_and_may_not_outnumber_agents() -> None:
     routing = PrivateRouting(network=GRID, agents=7, epsilon=1.0, delta=1e-3, blocks=3)
     sizes = []
 
     class Spy:
-        def act(self, who, before):
+        def act(self, who: NDArray[np.int64], before: NDArray[np.float64]) -> NDArray[np.int64]:
             sizes.append(len(who))
             return np.zeros(10, np.int64)
 
-        def observe(self, who, after):
+        def observe(self, who: NDArray[np.int64], after: NDArray[np.float64]) -> None:
             assert sizes[-1] == len(who)
 
     shown = routing.play(Spy(), np.arange(7), lambda change: np.zeros(10))
@@ -185,6 +197,6 @@ def test_blocks_are_even_and_may_not_outnumber_agents():
     with pytest.raises(ParameterError, match="blocks must be at most 7, got 8"):
         PrivateRouting(network=GRID, agents=7, epsilon=1.0, delta=1e-3, blocks=8)
     for name in ("agents", "rounds", "blocks"):
-        given = {"agents": 7, "rounds": 2, "blocks": 3, name: 0}
+        given: dict[str, Any] = {"agents": 7, "rounds": 2, "blocks": 3, name: 0}
         with pytest.raises(ParameterError, match=f"{name} must be an integer of at least 1"):
             PrivateRouting(network=GRID, epsilon=1.0, delta=1e-3, **given)

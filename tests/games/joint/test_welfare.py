@@ -4,12 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
 
 
-def by_enumeration(values, supply, capacity):
+def by_enumeration(values: NDArray[np.float64], supply: tuple[int, ...], capacity: int) -> float:
     best = 0.0
     sets = [s for s in product((0, 1), repeat=len(supply)) if sum(s) <= capacity]
     for chosen in product(sets, repeat=len(values)):
@@ -18,7 +19,7 @@ def by_enumeration(values, supply, capacity):
     return best
 
 
-def test_against_enumeration():
+def test_against_enumeration() -> None:
     rng = np.random.default_rng(1)
     for capacity, supply in ((1, (1, 2, 1)), (2, (2, 1, 2)), (2, (1, 1, 1))):
         values = rng.random((4, 3))
@@ -28,14 +29,23 @@ def test_against_enumeration():
             assert welfare_ceiling(values, supply, rng.random(3), capacity=capacity) >= best - 1e-7
 
 
-def test_values_are_clipped():
+def test_values_are_clipped() -> None:
     values = [[2.0, np.nan], [-1.0, 0.5]]
     assert (
         optimal_welfare(values, (5, 5)) == pytest.approx(1.5) == welfare_ceiling(values, (5, 5), [0.0, 0.0])
     )
 
 
-def test_what_is_refused():
+def test_what_is_refused() -> None:
+    for values, supply in (
+        ([[1.0, 0.5]], (1,)), ([1.0, 0.5], (1, 1)), ([[1.0, 0.5]], (1, -1)), (np.zeros((0, 2)), (1, 1)),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
+            optimal_welfare(values, supply)
+        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
+            welfare_ceiling(values, supply, [0.0, 0.0])
+    with pytest.raises(ParameterError, match="values must be rows of one length"):
+        optimal_welfare([[1.0], [1.0, 0.5]], (1, 1))
     for prices in ([0.0], [-0.5, 0.0]):
         with pytest.raises(ParameterError, match="prices must be non-negative"):
             welfare_ceiling([[1.0, 0.5]], (1, 1), prices)

@@ -39,7 +39,7 @@ def test_distances_in_a_tree_are_along_its_edges() -> None:
         ([[0, 1, 2], [1, 0, 1], [1, 1, 0]], "distances must be symmetric"),
         ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], "distances must be symmetric, 0 on the diagonal and positive"),
         ([[1, 1, 1], [1, 0, 1], [1, 1, 0]], "0 on the diagonal"),
-        ([[0, 1, 9], [1, 0, 1], [9, 1, 0]], "distances must be a metric, but the triangle inequality"),
+        ([[0, 1, 2.1], [1, 0, 1], [2.1, 1, 0]], "distances must be a metric, but the triangle inequality"),
     ],
 )
 def test_what_is_no_metric_is_refused(distances: Any, message: str) -> None:

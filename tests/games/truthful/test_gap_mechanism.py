@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -57,6 +58,47 @@ def test_the_theorems_lottery_makes_truth_dominant_and_the_least_one_is_smaller(
     assert regret(mechanism, SALE).dominant
 
 
+def test_the_least_lottery_is_that_of_each_agents_own_gains_and_losses() -> None:
+    # The first agent gains most by lies under the choice, the second loses least under the lottery.
+    table = np.random.default_rng(1).random((2, 3, 4, 2))
+    table[1] *= 0.02
+    game = Game(types="abc", alternatives=range(4), actions="xy", utilities=table, agents=2, anonymous=False)
+    scores = np.random.default_rng(5).random((3, 4))
+    mechanism = GapMechanism(game=game, epsilon=2, probability=0.5, scores=scores)
+    worst, mixed = 0.0, 0.0
+    for agent in range(2):
+        free, imposed = game.free_utilities[agent], game.imposed_utilities[agent]
+        for other, kind, report in product(range(3), repeat=3):
+            drawn = [
+                mechanism.distributions(np.array([[own, other] if agent == 0 else [other, own]]))[0]
+                for own in (kind, report)
+            ]
+            gain = float((drawn[1] - drawn[0]) @ free[kind])
+            loss = float((free[kind] - imposed[kind, report]) @ mechanism.distribution)
+            if kind != report and gain > 0:
+                worst = max(worst, gain / (gain + loss))
+                mixed = max(mixed, gain / (gain + mechanism.lie_losses[kind, report]))
+    assert mechanism.probabilities_of_truth().least == pytest.approx(worst, abs=1e-6)
+    assert worst < 0.31 * mixed
+    least = GapMechanism.calibrated(game, epsilon=2, scores=scores, least=True)
+    assert regret(least, game).dominant
+
+
+def test_a_lottery_for_all_agents_may_not_exist() -> None:
+    # Each agent's lies lose at an alternative of its own.
+    table = np.zeros((2, 2, 2, 2))
+    for agent in range(2):
+        table[agent, 0, agent] = (1.0, 0.0)
+        table[agent, 1, agent] = (0.0, 1.0)
+    game = Game(types="ab", alternatives="xy", actions="st", utilities=table, agents=2, anonymous=False)
+    scores = [[1.0, 0.0], [0.0, 1.0]]
+    mechanism = GapMechanism(game=game, epsilon=0.5, probability=0.5, scores=scores)
+    assert separating_lottery(game).gap == 0
+    found = mechanism.probabilities_of_truth()
+    assert found.paper == 1 > found.sufficient
+    assert mechanism.lie_losses.tolist() == [[0.0, 0.5], [0.5, 0.0]]
+
+
 def test_a_lie_pays_below_the_least_lottery_and_none_at_it() -> None:
     scores = price_scores(SALE)
     mechanism = GapMechanism.calibrated(SALE, epsilon=0.3, scores=scores, least=True)
@@ -108,7 +150,7 @@ def test_facility_location_is_truthful_on_lines_trees_and_metrics(distances: Any
     losses = mechanism.lie_losses
     assert losses[~np.eye(4, dtype=bool)].min() > 0.05
     even = np.full(len(game.alternatives), 1 / len(game.alternatives))
-    assert losses[~np.eye(4, dtype=bool)].min() >= lie_losses(game, even)[~np.eye(4, dtype=bool)].min()
+    assert losses[~np.eye(4, dtype=bool)].min() >= lie_losses(game, even)[0][~np.eye(4, dtype=bool)].min()
 
 
 def test_the_gap_to_the_optimum_vanishes_like_one_over_the_square_root_of_n() -> None:
@@ -134,7 +176,7 @@ def test_the_bound_is_the_formula_of_the_notes() -> None:
     assert mechanism.shortfall_bound == pytest.approx(0.75 * short + 0.25 * worst, rel=1e-8)
     assert mechanism.shortfall_bound > 0.75 * short + 0.25 * worst
     certain = GapMechanism(game=line(40), epsilon=0.8, probability=1)
-    assert certain.shortfall_bound == worst
+    assert worst < certain.shortfall_bound == pytest.approx(worst, rel=1e-15)
     assert "_weights" not in repr(mechanism)
     assert "choice" not in repr(mechanism)
 
@@ -178,6 +220,15 @@ def test_the_lottery_imposes_what_reports_ask_for() -> None:
     assert abs(share - 0.5) < 6.5 * 0.5 / 600**0.5
 
 
+@pytest.mark.parametrize("weight", [1e-30, 1e308])
+def test_weights_of_any_size_are_probabilities(weight: float) -> None:
+    given = np.array([weight, 0, 0, weight / 2, weight / 4, weight / 4])
+    mechanism = GapMechanism(game=line(3), epsilon=1, probability=2.0**-41, distribution=given)
+    assert mechanism.distribution.tolist() == [0.5, 0, 0, 0.25, 0.125, 0.125]
+    assert mechanism.probability == Fraction(1, 1 << 40)  # rounded up
+    assert mechanism.release([0.0, 1.0, 2.0], rng=1).index < 6
+
+
 def test_the_papers_lottery_separates_all_types() -> None:
     game = line(4)
     lottery = separating_lottery(game)
@@ -211,6 +262,10 @@ def test_too_many_profiles_leave_the_least_unknown(monkeypatch: pytest.MonkeyPat
         ),
         (
             {"game": price_list((1, 2), (1, 2), agents=3)},
+            "game must have types that actions tell apart",
+        ),
+        (
+            {"game": price_list((1, 2), (1, 2), agents=3), "distribution": [1, 1]},
             "game must have types that actions tell apart",
         ),
         (

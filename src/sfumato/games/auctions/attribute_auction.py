@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.auctions.price_curve import STEPS, PriceCurve, bid_steps
+from sfumato.games.auctions.price_curve import STEPS, PriceCurve, as_upper, bid_steps
 from sfumato.games.game import as_labels
 from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.choice import choose
@@ -100,12 +100,16 @@ class AttributeAuction(Mechanism):
     whole: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "upper", as_number("upper", self.upper, "pass the highest price"))
+        object.__setattr__(self, "upper", as_upper(self.upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: object = self.attributes
         if not isinstance(given, Mapping) or not given:
             remedy = "pass each attribute's values, by its name"
             _check.refuse_type("attributes", "be a mapping that is not empty", given, remedy)
+        if not all(isinstance(name, str) for name in given):
+            _check.refuse_state(
+                "attributes", "have names", "one is no text", "leave None to the market of all"
+            )
         columns = {name: _column(values) for name, values in self.attributes.items()}
         if len({len(column) for column in columns.values()}) != 1:
             _check.refuse_state("attributes", "have one length", "they differ", "give each bidder a value")
@@ -141,7 +145,7 @@ class AttributeAuction(Mechanism):
     @property
     def rate(self) -> Fraction:
         """By how much one step of revenue raises the logarithm of a weight."""
-        return (Fraction(self.epsilon) - 8 * self.error) / STEPS
+        return (drawn_epsilon(self.epsilon) - 8 * self.error) / STEPS
 
     def release(
         self, value: Any, rng: Rng = None, *, ledger: Ledger | None = None, description: str = "prices"
@@ -178,13 +182,7 @@ class AttributeAuction(Mechanism):
         attribute = list(splits)[choose(gaps, _UNIT, rng=source)]
         unit = float(self.upper) / STEPS
         prices = {label: int(curve.draw(1, source)[0]) * unit for label, curve in splits[attribute].items()}
-        return Release(
-            value=MarketPrices(attribute, prices),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            receipt=receipt,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, MarketPrices(attribute, prices), source, receipt=receipt)
 
     def probabilities(self, bids: Any) -> dict[str | None, float]:
         """Return the probability of each split: private, for the data's owner and for tests.

@@ -13,6 +13,8 @@ from sfumato import _check
 from sfumato.games.auctions.posted_price import PriceMechanism
 from sfumato.games.auctions.price_curve import STEPS, PriceCurve, bid_steps
 from sfumato.games.auctions.revenue_guarantee import RevenueGuarantee, revenue_guarantee
+from sfumato.mechanisms.base.rational import drawn_epsilon
+from sfumato.numerics.rounding import down, fraction_down
 
 __all__ = ["BestBid", "DigitalGoods", "OptimalPrice"]
 
@@ -125,7 +127,7 @@ class DigitalGoods(PriceMechanism):
         Returns
         -------
         OptimalPrice
-            The lowest, if several are best.
+            The lowest of the bids, if several are best; the highest price if nobody bids.
         """
         steps = bid_steps("bids", bids, float(self.upper))
         price, revenue = self._curve(steps).best()
@@ -145,7 +147,10 @@ class DigitalGoods(PriceMechanism):
         """
         best = self.optimum(bids)
         return revenue_guarantee(
-            optimum=best.revenue, sold=best.sold, epsilon=float(self.epsilon), upper=float(self.upper)
+            optimum=max(0.0, down(best.revenue)),
+            sold=best.sold,
+            epsilon=fraction_down(drawn_epsilon(self.epsilon)),
+            upper=float(self.upper),
         )
 
     def expected_utility(self, bid: float, others: Any, *, value: float) -> float:
@@ -235,10 +240,11 @@ class DigitalGoods(PriceMechanism):
         return int(own[0]), bid_steps("others", others, upper), worth * (STEPS / upper)
 
     def _utility(self, bid: int, others: NDArray[np.int64], worth: float) -> float:
-        curve = self._curve(np.append(others, bid))
+        bids = np.append(others, bid)
+        curve = self._curve(bids)
         sold = curve.ends <= bid
         chance = np.ones(len(curve.ends))
         if self.supply is not None:
-            left = np.append(others, bid).size - np.searchsorted(np.sort(np.append(others, bid)), curve.ends)
+            left = bids.size - np.searchsorted(np.sort(bids), curve.ends)
             chance = np.minimum(1.0, self.supply / np.maximum(left, 1))
         return float((curve.shares() * chance * (worth - curve.means()))[sold].sum())

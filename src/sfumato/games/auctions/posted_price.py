@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.games.auctions.price_curve import STEPS, PriceCurve
+from sfumato.games.auctions.price_curve import STEPS, PriceCurve, as_upper
 from sfumato.games.incentives.truthfulness_bound import TruthfulnessBound, truthfulness
 from sfumato.games.social_choice import Ledger, charged
-from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
@@ -21,6 +21,8 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["PostedPrice", "PriceMechanism"]
+
+_LARGEST: Final = 1 << 40
 
 
 @final
@@ -61,7 +63,7 @@ class PostedPrice(Release):
             Whether the bid, rounded down to the steps, is at least the price: the bidder's own best response
             to what is public.
         """
-        return bid >= 0 and bid * (STEPS / self.upper) >= self.steps
+        return bid * (STEPS / self.upper) >= self.steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +74,13 @@ class PriceMechanism(Mechanism):
     epsilon: Number
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "upper", as_number("upper", self.upper, "pass the highest price"))
+        object.__setattr__(self, "upper", as_upper(self.upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
+        check_informative(self.epsilon)
+        if self.epsilon > _LARGEST:
+            _check.refuse(
+                "epsilon", "be at most 2**40", self.epsilon, "pass a smaller one, which earns as much"
+            )
         self._check_own()
 
     @property
@@ -130,10 +137,10 @@ class PriceMechanism(Mechanism):
         curve, source = self.curve(value), random_source(rng)
         receipt = charged(ledger, self.privacy_loss, description, source)
         steps = int(curve.draw(1, source)[0])
-        price = self._release_as(
-            PostedPrice, steps * float(self.upper) / STEPS, source, upper=float(self.upper), steps=steps
+        upper = float(self.upper)
+        return self._release_as(
+            PostedPrice, steps * upper / STEPS, source, receipt=receipt, upper=upper, steps=steps
         )
-        return replace(price, receipt=receipt)
 
     @final
     def expected_revenue(self, value: Any) -> float:
@@ -169,7 +176,7 @@ class PriceMechanism(Mechanism):
         """Check a subclass's own parameters."""
 
     def _rate(self, range_: int) -> Fraction:
-        return Fraction(self.epsilon) / (range_ * STEPS)
+        return drawn_epsilon(self.epsilon) / (range_ * STEPS)
 
     def _refuse_supply(self, supply: int | None) -> None:
         if supply is not None:

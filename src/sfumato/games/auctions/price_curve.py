@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.statistics.quantile.rank_sampling import uniform_below_each
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.choice import choose, flip
 
-__all__ = ["MOST_BIDS", "STEPS", "PriceCurve", "bid_steps"]
+__all__ = ["MOST_BIDS", "STEPS", "PriceCurve", "as_upper", "bid_steps"]
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
@@ -30,6 +32,15 @@ MOST_BIDS: Final = 1 << 25
 
 _FAR: Final = 45.0 + 25.0  # exp(-45) over all 2^36 prices
 _SERIES: Final = 0.1
+_SMALLEST: Final = Fraction(1, 1 << 900)
+
+
+def as_upper(value: object) -> Number:
+    """Return the highest price, or refuse it where prices and steps would be no floats."""
+    upper = as_number("upper", value, "pass the highest price")
+    if not _SMALLEST <= Fraction(upper) <= 1 / _SMALLEST:
+        _check.refuse("upper", "be from 2**-900 to 2**900", value, "state prices in another unit")
+    return upper
 
 
 def bid_steps(name: str, bids: Any, upper: float) -> _Ints:
@@ -39,7 +50,9 @@ def bid_steps(name: str, bids: Any, upper: float) -> _Ints:
         _check.refuse_type(name, "be a one-dimensional array of numbers", bids, "pass a list of bids")
     if array.size > MOST_BIDS:
         _check.refuse_state(name, f"be at most {MOST_BIDS:,}", "there are more", "sell in several markets")
-    scaled = np.nan_to_num(array.astype(np.float64) * (STEPS / upper), nan=0.0, posinf=STEPS, neginf=0.0)
+    with np.errstate(over="ignore"):
+        scaled = array.astype(np.float64) * (STEPS / upper)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=STEPS, neginf=0.0)
     return np.clip(np.floor(scaled), 0, STEPS).astype(np.int64)
 
 

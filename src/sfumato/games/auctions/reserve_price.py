@@ -63,9 +63,10 @@ class ReservePrice(PriceMechanism):
         PriceCurve
         """
         bids = np.asarray(value)
-        if bids.ndim != 2 or not bids.shape[1]:
+        if bids.ndim != 2 or not bids.shape[1] or bids.dtype.kind not in "iuf":
             remedy = "pass one row of bids for each past auction"
-            _check.refuse_type("bids", "have an axis of auctions and one of bidders", value, remedy)
+            rule = "be numbers, with an axis of auctions and one of bidders"
+            _check.refuse_type("bids", rule, value, remedy)
         if bids.shape[0] > MOST_BIDS:
             _check.refuse_state(
                 "bids", f"be of at most {MOST_BIDS:,} auctions", "there are more", "take the latest"

@@ -46,10 +46,13 @@ class Gains:
         kinds = len(game.types)
         lottery = mechanism.commitment
         self.weight: Final = 1.0 if lottery is None else 1.0 - lottery.probability
+        # A common part of the utilities would only add rounding errors to sums.
+        self.low: Final = game.utility_range[0]
         self.imposed: Final[_Floats] = (
             np.zeros((kinds, kinds))
             if lottery is None
-            else lottery.probability * (game.imposed_utilities[own] @ lottery.distribution)
+            else lottery.probability
+            * ((game.imposed_utilities[own] - self.low) @ lottery.distribution + self.low)
         )
         largest = max(map(abs, game.utility_range))
         self.slack: Final = 4 * PROBABILITY_ERROR * game.range_length + _ROUNDING * largest
@@ -63,9 +66,7 @@ class Gains:
         profiles[:, :, self.agent + 1 :] = others[:, None, self.agent :]
         drawn = self.mechanism.distributions(profiles.reshape(-1, self.game.agents))
         drawn = drawn.reshape(len(others), kinds, -1)
-        # A common part of the utilities would only add rounding errors.
-        low = self.game.utility_range[0]
-        free = np.swapaxes(drawn @ (self.utilities - low).T, 1, 2) + low
+        free = np.swapaxes(drawn @ (self.utilities - self.low).T, 1, 2) + self.low
         return np.asarray(self.weight * free + self.imposed)
 
     def largest(self, others: _Ints) -> Found:

@@ -67,7 +67,7 @@ class Regret:
     exact : bool
         Whether all reports of the others were examined; if not, the upper end of the gain is the bound.
     profiles : int
-        How many reports of the others were examined, for each agent.
+        How many reports of the others were examined: for each agent, or by all searches together.
 
     Examples
     --------
@@ -91,11 +91,14 @@ class Regret:
 
     def __str__(self) -> str:
         how = "exact" if self.exact else "by search; no proof that no lie gains more"
-        return (
-            f"Largest gain of a lie: {self.gain.lower:.6g} ({how}); the theorem allows {self.bound:.6g}."
-            if self.gain.lower > 0
-            else f"No lie that was examined gains anything: at most {self.gain.lower:.6g} ({how})."
-        )
+        if self.gain.lower > 0:
+            return (
+                f"Largest gain of a lie: {self.gain.lower:.6g} ({how}); the theorem allows {self.bound:.6g}."
+            )
+        if self.exact:
+            who = "No lie gains anything" if self.dominant else "No lie is known to gain anything"
+            return f"{who}: {self.gain.upper:.6g} at most (exact)."
+        return f"No lie was found that gains anything ({how}); the theorem allows {self.bound:.6g}."
 
 
 def regret(mechanism: SocialChoice, game: Game, *, searches: int = _SEARCHES, seed: int = 0) -> Regret:

@@ -81,7 +81,7 @@ def _reports(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @final
 class _Screen:
-    """Gains in single precision.
+    """Gains in single precision, as parts of the utility range.
 
     Notes
     -----
@@ -95,14 +95,16 @@ class _Screen:
     def __init__(self, gains: Gains) -> None:
         logs: Any = gains.mechanism.log_factors
         kinds, alternatives = logs.shape
-        low = gains.game.utility_range[0]
+        self._length = gains.game.range_length
         self._factors: _Single = np.exp(logs - logs.max(axis=1, keepdims=True)).astype(np.float32)
-        self._utilities: _Single = ((gains.utilities - low) * gains.weight).astype(np.float32)
-        imposed = (gains.imposed - np.diagonal(gains.imposed)[:, None]).T  # (report, type)
+        self._utilities: _Single = ((gains.utilities - gains.low) / self._length * gains.weight).astype(
+            np.float32
+        )
+        imposed = (gains.imposed - np.diagonal(gains.imposed)[:, None]).T / self._length  # (report, type)
         self._imposed: _Single | None = imposed.astype(np.float32)[..., None] if imposed.any() else None
         self._own = np.arange(kinds)
         units = 2 * alternatives + 16 + 2 * reach(logs)
-        self.tolerance: Final = 4 * units * _UNIT * gains.game.range_length + gains.slack
+        self.tolerance: Final = 4 * units * _UNIT + gains.slack / self._length
 
     def close(self, logs: NDArray[np.float64], best: float) -> NDArray[np.int64]:
         """Return the rows of which some lie may gain more than the best one known."""
@@ -115,4 +117,4 @@ class _Screen:
             table += self._imposed
         table[self._own, self._own] = -np.inf
         gain = (table.max(axis=0) - truth).max(axis=0)
-        return np.flatnonzero(gain > best - self.tolerance)
+        return np.flatnonzero(gain > best / self._length - self.tolerance)

@@ -39,7 +39,7 @@ class TruthfulnessBound:
     >>> from sfumato.privacy import PureDP
     >>> bound = truthfulness(PureDP(0.1), (0, 10))
     >>> round(bound.factor, 4), round(bound.gain, 4), round(bound.utility_of_lie(2.0), 4)
-    (1.1052, 0.4996, 2.2106)
+    (1.1052, 0.4996, 2.2103)
     """
 
     loss: PrivacyLoss
@@ -60,7 +60,7 @@ class TruthfulnessBound:
         Returns
         -------
         float
-            Rounded up. The least one for the loss's trade-off function.
+            Rounded up: from the loss's trade-off function, as closely as that is known.
 
         Raises
         ------
@@ -78,7 +78,11 @@ class TruthfulnessBound:
         length = sub_up(high, low)
         share = min(1.0, max(0.0, div_up(sub_up(truth, low), sub_down(high, low))))
         missed = self.loss.group(self.liars).trade_off(share).lower
-        return min(high, add_up(low, mul_up(length, sub_up(1.0, missed))))
+        tested = add_up(low, mul_up(length, sub_up(1.0, missed)))
+        bounds = [high, tested, add_up(truth, self.gain)]
+        if math.isfinite(self.factor):
+            bounds.append(add_up(low, mul_up(self.factor, sub_up(truth, low))))
+        return min(bounds)
 
     def __str__(self) -> str:
         who = "a lie" if self.liars == 1 else f"a lie of {self.liars} agents together"

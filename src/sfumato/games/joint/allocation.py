@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.game import as_rows
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.turns import TurnDynamics
 
@@ -38,7 +39,8 @@ class AllocationGuarantee:
     per_agent : float
         The gap over the number of agents: the alpha of the theorem.
     supply_condition : bool
-        Whether every good's supply is large enough for the reserve to cost at most a price step per copy.
+        Whether every good's supply is so large that its reserve costs at most ``step`` times the price of all
+        its copies.
 
     Examples
     --------
@@ -256,7 +258,7 @@ class PrivateAllocation(TurnDynamics):
 
     def _checked(self, reports: Any, count: int) -> _Floats:
         remedy = "pass a row of values for each agent; one that is absent values all at 0"
-        values = np.asarray(reports)
+        values = as_rows("reports", reports, remedy)
         if values.ndim != 2 or values.shape != (count, len(self.supply)) or values.dtype.kind not in "iufb":
             _check.refuse_type("reports", "be numbers, one of each agent for each good", values, remedy)
         return clipped(values)

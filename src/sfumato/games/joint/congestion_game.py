@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.game import as_floats, as_rows
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["CongestionGame", "PlayRegret"]
@@ -93,21 +94,24 @@ class CongestionGame:
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        uses = np.asarray(self.uses)
+        remedy = "pass an array of 0 and 1 with axes for types, actions and resources"
+        uses = as_rows("uses", self.uses, remedy)
         if uses.ndim != 3 or not uses.size or uses.size > _MOST or not np.isin(uses, (0, 1)).all():
-            remedy = "pass an array of 0 and 1 with axes for types, actions and resources"
             _check.refuse_type("uses", "say which resources each action uses", uses, remedy)
         if not uses.any(axis=2).all():
             _check.refuse_state("uses", "name a resource for each action", "an action uses none", "name one")
         object.__setattr__(self, "uses", read_only(uses.astype(np.bool_)))
         for name in ("fixed", "growth"):
-            numbers = np.asarray(getattr(self, name), np.float64)
+            numbers = as_floats(name, getattr(self, name), "pass one for each resource")
             if numbers.shape != uses.shape[2:] or not ((numbers >= 0) & (numbers < math.inf)).all():
                 _check.refuse_type(name, "be non-negative numbers", numbers, "pass one for each resource")
             object.__setattr__(self, name, read_only(numbers))
         _check.integer("agents", self.agents, minimum=1)
         if not 1 <= _check.positive("power", self.power) <= 16:
             _check.refuse("power", "be from 1 to 16", self.power, "pass 1 for costs that grow in proportion")
+        if not self.largest_cost < math.inf:
+            remedy = "state costs in another unit"
+            _check.refuse_state("fixed and growth", "add up to finite costs", "they do not", remedy)
 
     @property
     def largest_action(self) -> int:
@@ -117,7 +121,8 @@ class CongestionGame:
     @property
     def largest_cost(self) -> float:
         """The cost of the costliest action, if all agents use all of its resources."""
-        return float((self.uses @ (self.fixed + self.growth)).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float((self.uses @ (self.fixed + self.growth)).max())
 
     def costs(self, loads: Any) -> _Floats:
         """Return what each resource costs each of its users.
@@ -186,6 +191,9 @@ class CongestionGame:
         0.5
         """
         kinds, played = np.asarray(types, np.int64), np.asarray(actions, np.int64)
+        if played.ndim != 2 or not played.size or kinds.shape != played.shape[:1]:
+            remedy = "pass a row of actions, one for each round, for each type"
+            _check.refuse_type("actions", "have an axis of agents and one of rounds", played, remedy)
         agents, rounds = played.shape
         paid = np.zeros((agents, self.uses.shape[1], self.uses.shape[1]))
         everyone = np.arange(agents)

@@ -16,8 +16,9 @@ from sfumato.games.joint.joint_mechanism import JointMechanism
 __all__ = ["JointPrivacyCheck", "check_joint_privacy"]
 
 _MOST: Final = 1 << 22
+_LARGEST: Final = 709.0  # of what the exponential is a float
 
-_Distribution = Callable[[tuple[Any, ...]], Mapping[Hashable, float]]
+_Distribution = Callable[[tuple[Any, ...]], Mapping[Any, float]]
 _Profile = tuple[Any, ...]
 
 
@@ -160,7 +161,8 @@ class _Worst:
     """The worst pair so far."""
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon, self.growth = epsilon, math.exp(epsilon)
+        self.epsilon = epsilon
+        self.growth = math.exp(epsilon) if epsilon < _LARGEST else math.inf
         self.delta = self.signal_delta = 0.0
         self.found, self.pairs = -math.inf, 0
         self.witness: tuple[int, _Profile, _Profile] = (0, (), ())
@@ -202,5 +204,5 @@ class _Worst:
         return math.fsum(
             excess
             for output, p in here.items()
-            if (excess := p - self.growth * there.get(output, 0.0)) > 1e-15
+            if (excess := p - (self.growth * other if (other := there.get(output, 0.0)) else 0.0)) > 1e-15
         )

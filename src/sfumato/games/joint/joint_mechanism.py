@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from sfumato import _check
-from sfumato.games.social_choice import Ledger
+from sfumato.games.game import as_agent
+from sfumato.games.social_choice import Ledger, charged
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
@@ -61,7 +61,7 @@ class JointMechanism(Mechanism):
 
     @abstractmethod
     def _checked(self, reports: Any, count: int) -> Any:
-        """Return ``count`` reports in a known form; refuse a wrong shape or type, never a value."""
+        """Return ``count`` reports in a known form; refuse what no agent can report, and do not show it."""
 
     @abstractmethod
     def _parts(self, signal: Any, agents: Any, reports: Any) -> Any:
@@ -103,12 +103,7 @@ class JointMechanism(Mechanism):
             If there is not one report for each agent, or their form does not fit.
         """
         reports, source = self._checked(value, self.agents), random_source(rng)
-        _check.ledger(ledger)
-        receipt = None
-        if ledger is not None:
-            receipt = ledger.charge(
-                self.privacy_loss, delta=self.delta, description=description, simulated=source.simulated
-            )
+        receipt = charged(ledger, self.privacy_loss, description, source, self.delta)
         signal = self._announce(reports, source)
         return self._release_as(JointRelease, signal, source, receipt=receipt, mechanism=self)
 
@@ -158,9 +153,7 @@ class JointRelease(Release):
         ParameterError
             If there is no such agent, or the report's form does not fit.
         """
-        agent = _check.integer("agent", agent)
-        if agent >= self.mechanism.agents:
-            _check.refuse("agent", f"be less than {self.mechanism.agents}", agent, "agents count from 0")
+        agent = as_agent(agent, self.mechanism.agents)
         report = self.mechanism._checked([report], 1)  # noqa: SLF001
         return self.mechanism._parts(self.value, np.array([agent]), report)[0]  # noqa: SLF001
 

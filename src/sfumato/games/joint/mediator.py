@@ -6,13 +6,15 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from sfumato import _check
+from sfumato.games.game import as_agent
 from sfumato.games.joint.joint_mechanism import JointMechanism, JointRelease
 from sfumato.games.social_choice import Ledger
+from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import up
+from sfumato.numerics.rounding import add_up, mul_up, up
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Advice", "Mediator"]
@@ -53,7 +55,7 @@ class Advice:
 
 
 @final
-class Mediator:
+class Mediator(OneProcess):
     r"""Takes reports of agents who may lie, round by round, and returns to each its own recommendation.
 
     Parameters
@@ -95,6 +97,8 @@ class Mediator:
     own reports. Who is absent is not shown: an absent agent counts with a public report. How many rounds
     there are does not depend on any report.
 
+    A copy is the mediator itself: another one would have its rounds once more.
+
     Condition: others' reports depend on the agent's only through the signals. What an agent shows by acting
     is outside of the guarantee.
 
@@ -125,6 +129,9 @@ class Mediator:
     >>> advice.recommendations[2] in ("stay", "leave"), round(mediator.incentive_bound(), 3)
     (True, 0.05)
     """
+
+    _name: ClassVar[str] = "mediator"
+    _remedy: ClassVar[str] = "send it reports, or make one mediator in each process and add up their losses"
 
     def __init__(
         self,
@@ -177,7 +184,7 @@ class Mediator:
         left = self.rounds - self.played
         while len(self._gains) < left:
             moved = (self.mechanism.privacy_loss * (len(self._gains) + 1)).delta(0.0)
-            gain = self.advantage + self.utility_range * min(1.0, moved)
+            gain = add_up(self.advantage, mul_up(self.utility_range, min(1.0, moved)))
             self._gains.append(min(self.utility_range, gain))
         return up(math.fsum(self._gains[:left])) if left else 0.0
 
@@ -201,6 +208,7 @@ class Mediator:
         BudgetExceeded
             If the ledger cannot pay.
         """
+        self._check_process()
         if not isinstance(reports, Mapping):
             _check.refuse_type(
                 "reports", "be a mapping from agents to reports", reports, "pass {agent: report}"
@@ -211,10 +219,7 @@ class Mediator:
                 _check.refuse_state("advise", "be called for a round that is left", "all were played", remedy)
             everyone = [self.absent] * self.mechanism.agents
             for agent, report in reports.items():
-                place = _check.integer("agent", agent)
-                if place >= len(everyone):
-                    _check.refuse("agent", f"be less than {len(everyone)}", place, "agents count from 0")
-                everyone[place] = report
+                everyone[as_agent(agent, len(everyone))] = report
             incentive = self.incentive_bound()
             release = self.mechanism.release(
                 everyone, self._source, ledger=self._ledger, description=self._description

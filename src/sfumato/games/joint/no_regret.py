@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = ["NoRegretPlay"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Integers: TypeAlias = NDArray[np.int64]
+_LEAST: Final = 1e-100  # of a probability
 
 
 @final
@@ -171,11 +172,17 @@ class _Learners:
 
 
 def _stationary(rows: _Floats) -> _Floats:
-    """Return the stationary distribution of each stochastic matrix with positive entries."""
-    listed = rows.shape[1]
-    system = rows.transpose(0, 2, 1) - np.eye(listed)
-    system[:, -1, :] = 1.0
-    target = np.zeros((len(rows), listed, 1))
-    target[:, -1] = 1.0
-    found = np.maximum(np.linalg.solve(system, target)[:, :, 0], 0.0)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    """Return the stationary distribution of each stochastic matrix, (matrices, from, to).
+
+    States are taken out one after the other, without a subtraction (Grassmann, Taksar, Heyman 1985): weights
+    that underflow do not make it fail, as they would a linear system. Entries are at least 1e-100.
+    """
+    left = np.maximum(rows, _LEAST)
+    for last in range(rows.shape[1] - 1, 0, -1):
+        left[:, :last, last] /= left[:, last, :last].sum(axis=1, keepdims=True)
+        left[:, :last, :last] += left[:, :last, last, None] * left[:, last, None, :last]
+    found = np.ones(rows.shape[:2])
+    for state in range(1, rows.shape[1]):
+        found[:, state] = (found[:, :state] * left[:, :state, state]).sum(axis=1)
+        found[:, : state + 1] /= found[:, : state + 1].sum(axis=1, keepdims=True)
+    return found

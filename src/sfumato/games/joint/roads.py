@@ -12,13 +12,16 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from sfumato import _check
+from sfumato.games.game import as_floats
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["EquilibriumGap", "RoadNetwork"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 _Integers: TypeAlias = NDArray[np.int64]
-_TINY: Final = 1e-12  # the least cost of an edge in a search, which drops entries that are 0
+_BLOCK: Final = 1 << 22  # distances at a time
+_TINY: Final = math.ulp(0.0)  # the least cost of an edge in a search, which drops entries that are 0
+_ROUNDING: Final = 1e-12  # of a sum of travel times, for ways of up to thousands of edges
 
 
 @final
@@ -119,13 +122,15 @@ class RoadNetwork:
         keys = tails * nodes + heads
         object.__setattr__(self, "_order", np.argsort(keys))
         object.__setattr__(self, "_keys", keys[self._order])
-        hops = dijkstra(self._graph(np.ones(edges)), unweighted=True)
-        if not np.isfinite(hops).all():
+        hops, rows = self._graph(np.ones(edges)), max(1, _BLOCK // nodes)
+        starts = np.split(np.arange(nodes), range(rows, nodes, rows))
+        most = max(float(dijkstra(hops, unweighted=True, indices=some).max()) for some in starts)
+        if not math.isfinite(most):
             remedy = "leave nodes out, or add edges"
             _check.refuse_state(
                 "edges", "lead from every node to every other", "some pair has no way", remedy
             )
-        object.__setattr__(self, "most_hops", int(hops.max()))
+        object.__setattr__(self, "most_hops", int(most))
 
     @property
     def edges(self) -> int:
@@ -240,12 +245,19 @@ class RoadNetwork:
         1.0
         """
         routes, trips = np.asarray(routes, np.int64), np.asarray(trips, np.int64)
+        if routes.ndim != 2 or not len(routes) or trips.shape != (len(routes), 2):
+            remedy = "pass a route and a trip for each driver"
+            _check.refuse_type("routes", "be rows, one for each of the trips", routes, remedy)
+        if routes.size and not 0 <= routes.min() <= routes.max() <= self.edges:
+            remedy = "fill routes up with the number of all edges"
+            _check.refuse_state("routes", "hold edges", "one of them is none", remedy)
         loads = self.loads(routes)
         own = np.append(self.times(loads), 0.0)[routes].sum(axis=1)
         origins, rows = np.unique(trips[:, 0], return_inverse=True)
         best = self.shortest(self.times(loads), origins)[0][rows, trips[:, 1]]
         later = self.shortest(self.times(loads + 1), origins)[0][rows, trips[:, 1]]
-        upper, lower = np.maximum(own - best, 0.0), np.maximum(own - later, 0.0)
+        slack = _ROUNDING * own
+        upper, lower = np.maximum(own - best + slack, 0.0), np.maximum(own - later - slack, 0.0)
         return EquilibriumGap(
             mean=float(upper.mean()),
             largest=float(upper.max()),
@@ -271,7 +283,7 @@ def _nodes(name: str, value: object) -> _Integers:
 
 
 def _positive(name: str, value: object, count: int) -> _Floats:
-    numbers = np.asarray(value, np.float64)
+    numbers = as_floats(name, value, "pass a number for each edge")
     if numbers.shape != (count,) or not ((numbers > 0) & (numbers < math.inf)).all():
         _check.refuse_type(name, "be positive and finite", numbers, "pass a number for each edge")
     return numbers

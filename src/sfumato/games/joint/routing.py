@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.game import as_rows
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.roads import RoadNetwork
 from sfumato.games.joint.turns import TurnDynamics
@@ -100,6 +101,13 @@ class PrivateRouting(TurnDynamics):
     def __post_init__(self) -> None:
         _check.instance("network", self.network, RoadNetwork, "pass RoadNetwork(...)")
         self._check_turns()
+        with np.errstate(over="ignore"):
+            slowest = self.network.times(np.full(self.network.edges, self.agents)).sum()
+        if not np.isfinite(slowest):
+            remedy = "raise capacities, or state times in another unit"
+            _check.refuse_state(
+                "network", "have finite times with all agents on an edge", "it has not", remedy
+            )
         object.__setattr__(self, "turns", min(_check.integer("turns", self.turns, minimum=1), self.rounds))
         _check.probability("tolerance", self.tolerance)
         least = self.network.most_hops
@@ -128,8 +136,9 @@ class PrivateRouting(TurnDynamics):
         return self._counter
 
     def _checked(self, reports: Any, count: int) -> _Integers:
-        trips, nodes = np.asarray(reports), self.network.nodes
+        nodes = self.network.nodes
         remedy = f"pass an origin and a destination from 0 to {nodes - 1} for each driver, the same if absent"
+        trips = as_rows("reports", reports, remedy)
         if trips.shape != (count, 2) or trips.dtype.kind not in "iu":
             _check.refuse_type("reports", "be pairs of nodes", trips, remedy)
         if trips.min() < 0 or trips.max() >= nodes:

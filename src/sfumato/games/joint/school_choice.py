@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.game import as_rows
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.turns import TurnDynamics
 from sfumato.mechanisms.base.release import read_only
@@ -98,7 +99,7 @@ class SchoolChoice(TurnDynamics):
     _counter: ActionCounter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        orders = np.asarray(self.priorities)
+        orders = as_rows("priorities", self.priorities, "pass an order of students for each school")
         if orders.ndim != 2 or not orders.size or orders.dtype.kind not in "iu":
             _check.refuse_type(
                 "priorities",
@@ -237,10 +238,7 @@ class SchoolChoice(TurnDynamics):
     def _checked(self, reports: Any, count: int) -> _Integers:
         schools = len(self.seats)
         remedy = f"pass rows of at most {self.choices} schools from 0 to {schools - 1}, filled up with -1"
-        try:
-            lists = np.asarray(reports)
-        except ValueError:
-            _check.refuse_state("reports", "be rows of one length", "their lengths differ", remedy)
+        lists = as_rows("reports", reports, remedy)
         fits = lists.ndim == 2 and len(lists) == count and 0 < lists.shape[1] <= (self.choices or 1)
         if not fits or lists.dtype.kind not in "iu":
             _check.refuse_type("reports", "be lists of schools, one for each student", lists, remedy)

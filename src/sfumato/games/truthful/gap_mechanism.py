@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.games.exponential_choice import ExponentialChoice
-from sfumato.games.game import Game
+from sfumato.games.game import Game, as_floats
 from sfumato.games.social_choice import Commitment, SocialChoice
 from sfumato.games.truthful.gap_parameters import (
     SCALE,
     best_lottery,
     least_probability,
     lie_losses,
+    require_separation,
     separating_lottery,
     sufficient_probability,
     up_to_scale,
@@ -27,6 +28,7 @@ from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import read_only
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
+from sfumato.numerics.rounding import up
 from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -162,7 +164,7 @@ class GapMechanism(SocialChoice):
         """
         start = 1.0 if epsilon is None else epsilon
         first = cls(game=game, epsilon=start, probability=0.0, scores=scores, distribution=distribution)
-        losses = first.lie_losses
+        losses = first._losses
 
         def made(value: Number, find: Any = sufficient_probability) -> Self:
             choice = ExponentialChoice(game=game, epsilon=value, scores=scores)
@@ -200,6 +202,10 @@ class GapMechanism(SocialChoice):
     @property
     def lie_losses(self) -> NDArray[np.float64]:
         """What each lie loses under the lottery, by type and report; of the agents, who loses least."""
+        return np.asarray(self._losses.min(axis=0))
+
+    @property
+    def _losses(self) -> NDArray[np.float64]:
         return lie_losses(self.game, self.distribution)
 
     @property
@@ -209,7 +215,7 @@ class GapMechanism(SocialChoice):
         # Rounded scores are off by at most half a step each, for the best alternative and the chosen one.
         steps = float(1 / choice.rate) * math.log(len(self.game.alternatives)) / self.game.agents + 1
         lottery = float(self.probability)
-        return min(worst, (1 - lottery) * steps * choice.step * (1 + 2.0**-40) + lottery * worst)
+        return min(worst, ((1 - lottery) * steps * choice.step + lottery * worst) * (1 + 2.0**-40))
 
     def probabilities_of_truth(self) -> LotteryProbabilities:
         """Return how likely the lottery must be: on this instance, by theorem, and by the paper's.
@@ -218,13 +224,13 @@ class GapMechanism(SocialChoice):
         -------
         LotteryProbabilities
         """
-        choice, losses = self.choice, self.lie_losses
+        choice, losses = self.choice, self._losses
         lottery = separating_lottery(self.game)
         even = float(lottery.gap) / int(lottery.weights.sum()) / self.game.range_length
         return LotteryProbabilities(
             least_probability(self.game, choice, losses),
             sufficient_probability(self.game, choice, losses),
-            min(1.0, 2 * float(self.epsilon) / even) if float(self.epsilon) <= 1 else 1.0,
+            min(1.0, 2 * float(self.epsilon) / even) if even and float(self.epsilon) <= 1 else 1.0,
         )
 
     def expected_shortfall(self, reports: Any) -> float:
@@ -277,15 +283,17 @@ class GapMechanism(SocialChoice):
         return choose(np.zeros_like(self._weights), 1, multiplicity=self._weights, rng=source), True
 
     def _given(self) -> NDArray[np.int64]:
-        given = np.array(self.distribution, np.float64)
-        if given.shape != (len(self.game.alternatives),) or not (given >= 0).all() or not given.sum() > 0:
-            remedy = "pass a weight of at least 0 for each alternative"
+        require_separation(self.game)
+        remedy = "pass a weight of at least 0 for each alternative"
+        given = as_floats("distribution", self.distribution, remedy)
+        if given.shape != (len(self.game.alternatives),) or not (given >= 0).all() or not given.any():
             _check.refuse_type("distribution", "be weights of alternatives", self.distribution, remedy)
         if not np.isfinite(given).all():
             _check.refuse_state("distribution", "be finite", "some weights are not", "pass probabilities")
+        given /= given.max()  # a sum may be no float
         return np.asarray(np.rint(given / given.sum() * SCALE), np.int64)
 
     def _worst(self) -> float:
-        """Return by how much scores of alternatives differ at most, for one report."""
+        """Return by how much scores of alternatives differ at most, for one report; rounded up."""
         scores = self.scores
-        return float((scores.max(axis=-1) - scores.min(axis=-1)).max())
+        return up(float((scores.max(axis=-1) - scores.min(axis=-1)).max()))

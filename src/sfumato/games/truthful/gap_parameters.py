@@ -22,6 +22,7 @@ __all__ = [
     "best_lottery",
     "least_probability",
     "lie_losses",
+    "require_separation",
     "separating_lottery",
     "sufficient_probability",
     "up_to_scale",
@@ -45,7 +46,7 @@ class SeparatingLottery(NamedTuple):
     weights : int64 array of shape (alternatives,)
         Of equal weights where positive.
     gap : float
-        Every lie loses this at one of them at least.
+        Every lie loses this at one of them at least; 0 if no alternative separates a lie for all agents.
     """
 
     weights: NDArray[np.int64]
@@ -59,7 +60,7 @@ def _pair_losses(game: Game) -> _Floats:
 
 
 def lie_losses(game: Game, distribution: _Floats) -> _Floats:
-    """Return what each lie loses in expectation under a lottery that imposes actions, at least.
+    """Return what each lie loses in expectation under a lottery that imposes actions.
 
     Parameters
     ----------
@@ -68,10 +69,38 @@ def lie_losses(game: Game, distribution: _Floats) -> _Floats:
 
     Returns
     -------
-    float64 array of shape (types, types)
-        By type and report; of the agents, the one who loses least.
+    float64 array of shape (agents or 1, types, types)
+        By agent if they differ, type and report.
     """
-    return np.asarray((_pair_losses(game) @ distribution).min(axis=0))
+    return np.asarray(_pair_losses(game) @ distribution)
+
+
+def require_separation(game: Game) -> _Floats:
+    """Return what each lie of each agent loses by alternative, (lies, alternatives), or refuse the game.
+
+    Parameters
+    ----------
+    game : Game
+
+    Returns
+    -------
+    float64 array of shape (lies, alternatives)
+        Without repetitions.
+
+    Raises
+    ------
+    ParameterError
+        If some lie never loses anything.
+    """
+    losses = _pair_losses(game)
+    off = ~np.eye(len(game.types), dtype=bool)
+    pairs = np.unique(losses[:, off].reshape(-1, losses.shape[-1]), axis=0)
+    if not (pairs.max(axis=1) > _SLACK * game.range_length).all():
+        remedy = "offer alternatives and actions that some types want and others do not"
+        _check.refuse_state(
+            "game", "have types that actions tell apart", "some lie loses nothing anywhere", remedy
+        )
+    return np.asarray(pairs)
 
 
 def separating_lottery(game: Game) -> SeparatingLottery:
@@ -84,7 +113,7 @@ def separating_lottery(game: Game) -> SeparatingLottery:
     Returns
     -------
     SeparatingLottery
-        Found greedily: for each lie that loses nothing yet, the alternative at which it loses most.
+        Found greedily: for each lie that loses more elsewhere, the alternative at which it loses most.
     """
     losses = _pair_losses(game).min(axis=0)
     kinds = len(game.types)
@@ -117,15 +146,8 @@ def best_lottery(game: Game) -> NDArray[np.int64]:
     ParameterError
         If some lie never loses anything.
     """
-    losses = _pair_losses(game)
-    off = ~np.eye(len(game.types), dtype=bool)
-    pairs = np.unique(losses[:, off].reshape(-1, losses.shape[-1]), axis=0)
-    if not (pairs.max(axis=1) > _SLACK * game.range_length).all():
-        remedy = "offer alternatives and actions that some types want and others do not"
-        _check.refuse_state(
-            "game", "have types that actions tell apart", "some lie loses nothing anywhere", remedy
-        )
-    size = losses.shape[-1]
+    pairs = require_separation(game)
+    size = pairs.shape[-1]
     found = linprog(
         np.append(np.zeros(size), -1.0),
         A_ub=np.hstack([-pairs / game.range_length, np.ones((len(pairs), 1))]),
@@ -147,7 +169,7 @@ def sufficient_probability(game: Game, choice: ExponentialChoice, losses: _Float
     ----------
     game : Game
     choice : ExponentialChoice
-    losses : float64 array of shape (types, types)
+    losses : float64 array of shape (agents or 1, types, types)
         What `lie_losses` returns.
 
     Returns
@@ -157,7 +179,7 @@ def sufficient_probability(game: Game, choice: ExponentialChoice, losses: _Float
     free = game.free_utilities
     apart = float((free.max(axis=-1) - free.min(axis=-1)).max())
     gain = truthfulness(choice.privacy_loss, (0.0, apart)).gain if apart else 0.0
-    least = float(losses[~np.eye(len(game.types), dtype=bool)].min())
+    least = float(losses[:, ~np.eye(len(game.types), dtype=bool)].min())
     return _enough(gain, least, game)
 
 
@@ -168,8 +190,8 @@ def least_probability(game: Game, choice: ExponentialChoice, losses: _Floats) ->
     ----------
     game : Game
     choice : ExponentialChoice
-    losses : float64 array of shape (types, types)
-        What `lie_losses` returns; of a game that is not anonymous, of the agent who loses least.
+    losses : float64 array of shape (agents or 1, types, types)
+        What `lie_losses` returns.
 
     Returns
     -------
@@ -181,22 +203,23 @@ def least_probability(game: Game, choice: ExponentialChoice, losses: _Floats) ->
     number = number_of_multisets(others, kinds) if anonymous else kinds**others
     if number * kinds * (kinds + len(game.alternatives)) > _MOST:
         return None
-    most = np.full((kinds, kinds), -np.inf)
+    enough = 0.0
     for agent in range(1 if anonymous and game.anonymous else game.agents):
-        gains = Gains(choice, game, agent)
+        gains, most = Gains(choice, game, agent), np.full((kinds, kinds), -np.inf)
         each = multisets if anonymous else all_profiles
         for block in each(others, kinds, _BLOCK):
             table = gains.table(block)
             most = np.maximum(most, (table - np.diagonal(table, axis1=1, axis2=2)[:, :, None]).max(axis=0))
-    pairs = ((kind, report) for kind in range(kinds) for report in range(kinds) if kind != report)
-    return max(
-        _enough(float(most[pair]), float(losses[pair]), game) if most[pair] > 0 else 0.0 for pair in pairs
-    )
+        own = losses[min(agent, len(losses) - 1)]
+        for pair in np.argwhere(most > 0).tolist():
+            gain, loss = float(most[tuple(pair)]), float(own[tuple(pair)])
+            enough = max(enough, _enough(gain, loss, game))
+    return enough
 
 
 def up_to_scale(probability: float) -> Fraction:
     """Return a probability as a multiple of 1 / `SCALE`, rounded up."""
-    return Fraction(min(SCALE, math.ceil(Fraction(probability) * SCALE)), SCALE)
+    return Fraction(math.ceil(Fraction(probability) * SCALE), SCALE)
 
 
 def _enough(gain: float, loss: float, game: Game) -> float:
