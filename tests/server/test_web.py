@@ -98,6 +98,46 @@ def test_more_than_may_wait_is_to_come_again(shuffler: Shuffler) -> None:
     asyncio.run(run())
 
 
+def test_large_requests_share_some_room_and_small_ones_do_not_need_it(shuffler: Shuffler) -> None:
+    pieces: dict[str, asyncio.Queue[int]] = {}
+    sizes: list[int] = []
+
+    async def send(app: Front, name: str, *sizes_of: int) -> Answer | None:
+        """Send pieces, each when it is asked for."""
+        pieces[name] = asyncio.Queue[int]()
+        for size in sizes_of:
+            pieces[name].put_nowait(size)
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            size = await pieces[name].get()
+            return {"type": "http.request", "body": bytes(size), "more_body": size > 0}
+
+        async def note(message: Any) -> None:
+            sent.append(message)
+
+        await app({"type": "http", "method": "POST", "path": "/v1/reports", "headers": []}, receive, note)
+        return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
+
+    async def run() -> None:
+        async with front(shuffler, [], unfinished=1000) as (app, _):
+            first = asyncio.create_task(send(app, "first", 1 << 14, 1 << 14))  # alone: as much as it likes
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            second = await send(app, "second", (1 << 14) + 1, 0)
+            small = await send(app, "small", 1 << 14, 0)
+            pieces["first"].put_nowait(0)
+            last = await first
+            after = await send(app, "after", (1 << 14) + 1, 0)
+            sizes.extend(each[0] for each in (second, small, last, after) if each is not None)
+            assert second is not None
+            assert (second[1][b"retry-after"], second[1][b"connection"]) == (b"1", b"close")
+            assert app._unfinished == 0
+
+    asyncio.run(run())
+    assert sizes == [503, 422, 422, 422]
+
+
 def test_a_full_disk_is_said_to_both_sides(shuffler: Shuffler) -> None:
     said: list[str] = []
     bodies = [[envelope(MADE, 100 * turn + client) for client in range(100)] for turn in range(20)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,6 +22,8 @@ _JSON: Final = b"application/json"
 _BINARY: Final = b"application/octet-stream"
 _PIECE: Final = 1 << 16
 _BATCH: Final = "/v1/batches/"
+_SMALL: Final = 1 << 14
+"""Bytes of a request that every connection may always send."""
 
 
 class _Refused(Exception):
@@ -73,6 +76,7 @@ class Front:
         self._shuffler, self._taker = shuffler, taker
         self._width = shuffler.collection.envelope_width
         self._body = max(limits.body, self._width)
+        self._limits, self._unfinished = limits, 0
         self._specification, self._failed = json.dumps(specification).encode(), failed
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -82,7 +86,13 @@ class Front:
         try:
             await self._route(scope, receive, send)
         except _Refused as refused:
-            await _answer_json(send, refused.status, {"error": refused.why}, close=refused.status != 404)
+            await _answer_json(
+                send,
+                refused.status,
+                {"error": refused.why},
+                close=refused.status != 404,
+                again=refused.status == 503,
+            )
         except Busy as busy:
             await _answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
         except NotStored:
@@ -112,16 +122,41 @@ class Front:
     async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
         if length.isdigit() and int(length[:20]) > self._body:
             raise _Refused(413, f"a request has at most {self._body} bytes")
-        body = bytearray()
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
+        with self._room() as reserve:
+            body = bytearray()
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > self._body:
+                    raise _Refused(413, f"a request has at most {self._body} bytes")
+                reserve(len(body))
+            await self._stored(body, send)
+
+    @contextmanager
+    def _room(self) -> Iterator[Callable[[int], None]]:
+        """Reserve room for one request as it becomes longer, until it is answered."""
+        own = 0
+
+        def reserve(size: int) -> None:
+            nonlocal own
+            more = size - _SMALL - own
+            if more <= 0:
                 return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._body:
-                raise _Refused(413, f"a request has at most {self._body} bytes")
+            if self._unfinished != own and self._unfinished + more > self._limits.unfinished:
+                raise _Refused(503, "too much at a time; try again")
+            own += more
+            self._unfinished += more
+
+        try:
+            yield reserve
+        finally:
+            self._unfinished -= own
+
+    async def _stored(self, body: bytearray, send: Send) -> None:
         width = self._width
         # What is no row of whole envelopes is one refused envelope.
         whole = len(body) > 0 and len(body) % width == 0
