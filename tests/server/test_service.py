@@ -233,7 +233,7 @@ def test_nothing_is_told_of_anybody(tmp_path: Path) -> None:
     for trace in (b"127.0.0.1", b"agent", str(port).encode() + b" ", ANALYST.word):
         assert trace not in kept
     names = sorted(path.name for path in process.folder.rglob("*"))
-    assert names == ["batch-000001.mixed", "batches", "waiting.db", "waiting.db-journal"]
+    assert names == ["batch-000001.mixed", "batches", "counters", "waiting.db", "waiting.db-journal"]
 
 
 def test_it_ends_when_it_is_asked_at_once(tmp_path: Path) -> None:

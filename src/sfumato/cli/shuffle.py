@@ -114,6 +114,13 @@ def serve_collection(
         bool, typer.Option("--proxy", help="A proxy stands before it: no limit per address.")
     ] = False,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
+    metrics: Annotated[
+        int | None, typer.Option("--metrics-port", help="Of /metrics, for the operator; 0 for any.")
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", help="An address of this machine for it.")
+    ] = "127.0.0.1",
+    json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
     certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
 ) -> None:
@@ -136,7 +143,9 @@ def serve_collection(
             seconds=seconds,
         ),
         certificate=pair,
+        metrics=None if metrics is None else (metrics_host, metrics),
         say=_say_now,
+        structured_log=json_log,
     )
 
 

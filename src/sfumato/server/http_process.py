@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from sfumato import _check
 from sfumato.server.admission import Admission, allow_files, origin
 from sfumato.server.limits import Limits
 
-__all__ = ["check_certificate", "listening_socket", "run_application"]
+__all__ = ["check_certificate", "listening_socket", "place_of", "run_application"]
 
 _LAST_PORT: Final = 65_535
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -119,6 +119,7 @@ def run_application(
     *,
     certificate: tuple[Path, Path] | None = None,
     started: Callable[[str], None],
+    further: Sequence[socket.socket] = (),
     count: Callable[[str], None] = lambda reason: None,
 ) -> None:
     """Serve an application on a socket until the process is asked to end (SIGINT or SIGTERM).
@@ -134,6 +135,8 @@ def run_application(
         A TLS certificate and its key, in PEM.
     started : callable
         Receives the service's URL, before the first request is answered.
+    further : sequence of socket.socket
+        More sockets to serve it on; it sees by the address on which a request comes.
     count : callable, optional
         Called for each connection that is refused or cut, with the limit: ``"connections"``, ``"address"`` or
         ``"late"``.
@@ -159,8 +162,6 @@ def run_application(
     )
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # its warnings may name peers
     scheme = "http" if certificate is None else "https"
-    address, at = listening.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
     running = uvicorn.Server(config)
 
     def end(*_: object) -> None:
@@ -169,11 +170,17 @@ def run_application(
     # uvicorn ends on these signals once it listens to them, and then raises them again here.
     before = {number: signal.signal(number, end) for number in _SIGNALS}
     try:
-        started(f"{scheme}://{shown}:{at}")
-        running.run(sockets=[listening])
+        started(f"{scheme}://{place_of(listening)}")
+        running.run(sockets=[listening, *further])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def place_of(listening: socket.socket) -> str:
+    """Return the address and port of a socket as a URL has them."""
+    address, at = listening.getsockname()[:2]
+    return f"[{address}]:{at}" if ":" in address else f"{address}:{at}"
 
 
 def check_certificate(certificate: Path, key: Path) -> None:
