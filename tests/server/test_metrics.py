@@ -128,6 +128,20 @@ def test_connections_beyond_a_limit_are_counted_by_it(tmp_path: Path) -> None:
         assert found["connections_refused_total connections"] == 0
 
 
+def test_the_operator_is_answered_while_all_places_are_taken(tmp_path: Path) -> None:
+    with running(MADE, tmp_path, options=METRICS, connections=2, seconds=600, head_seconds=600) as process:
+        port = operator_port(process)
+        held = [socket.create_connection(("127.0.0.1", process.port), timeout=60) for _ in range(2)]
+        for raw in held:
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert raw.recv(12) == b"HTTP/1.1 200"
+        assert ask(process.port, "/healthz")[0] == 503
+        assert [numbers(port)["connections_refused_total connections"] for _ in range(5)] == [1] * 5
+        assert ask(process.port, "/healthz")[0] == 503  # none of the operator's freed a place
+        for raw in held:
+            raw.close()
+
+
 def test_the_public_sees_its_health_and_no_numbers(tmp_path: Path) -> None:
     with running(MADE, tmp_path, options=METRICS) as process:
         port = operator_port(process)

@@ -40,6 +40,7 @@ class _Patient(H11Protocol):
     limits: Limits
     admission: Admission
     count: Callable[[str], None]
+    unlimited: frozenset[int]
     _timer: asyncio.TimerHandle | None = None
 
     @property
@@ -52,7 +53,8 @@ class _Patient(H11Protocol):
         super().connection_made(transport)
         self._left, self._waits = 0, False
         self._address = origin(self.client[0] if self.client else "")
-        refused = self.admission.enter(self._address)
+        self._counted = self.server is None or self.server[1] not in self.unlimited
+        refused = self.admission.enter(self._address) if self._counted else None
         self._admitted = refused is None
         if refused is None:
             self._wait()
@@ -63,10 +65,10 @@ class _Patient(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._admitted:
-            self.admission.leave(self._address)
-        else:
+        if not self._admitted:
             self.admission.refusing -= 1
+        elif self._counted:
+            self.admission.leave(self._address)
         super().connection_lost(exc)
 
     def _turn_away(self) -> None:
@@ -136,13 +138,20 @@ def run_application(
     started : callable
         Receives the service's URL, before the first request is answered.
     further : sequence of socket.socket
-        More sockets to serve it on; it sees by the address on which a request comes.
+        More sockets to serve it on, without a limit on connections: those of the operator. The application
+        sees by its address where a request came.
     count : callable, optional
         Called for each connection that is refused or cut, with the limit: ``"connections"``, ``"address"`` or
         ``"late"``.
     """
     admission = Admission(allow_files(limits.connections), limits.per_address)
-    parts = {"limits": limits, "admission": admission, "count": staticmethod(count)}
+    unlimited = frozenset(each.getsockname()[1] for each in further)
+    parts = {
+        "limits": limits,
+        "admission": admission,
+        "count": staticmethod(count),
+        "unlimited": unlimited,
+    }
     config = uvicorn.Config(
         app,
         http=type("Patient", (_Patient,), parts),
