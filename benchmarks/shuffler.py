@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato import local
@@ -17,6 +22,7 @@ from sfumato.server import Shuffler, Visitor
 __all__ = ["measure_shuffler"]
 
 BATCH = 1000
+CONCURRENT = 10_000
 RUN = "from sfumato.cli.main import main; main()"
 
 
@@ -44,11 +50,17 @@ def measure_shuffler(people: int) -> None:
             keys["shuffler"].to_file(place / "key")
             measure_one(place, envelopes[:count], size, clients)
     with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "collection.json").write_text(json.dumps(collection.specification()))
+        keys["shuffler"].to_file(place / "key")
+        measure_concurrent(place, envelopes[:CONCURRENT])
+    with tempfile.TemporaryDirectory() as folder:
         opened(collection, keys, envelopes[: 10 * BATCH], Path(folder))
 
 
-def measure_one(folder: Path, envelopes: list[bytes], size: int, clients: int) -> None:
-    """Send envelopes over some connections at a time, and print what it took."""
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """Run the service with its default settings; its URL and process."""
     options = [
         str(folder / "collection.json"),
         "--key",
@@ -60,18 +72,58 @@ def measure_one(folder: Path, envelopes: list[bytes], size: int, clients: int) -
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as popen:
         try:
             assert popen.stdout is not None
-            url = popen.stdout.readline().split(" at ")[1].strip()
-            half = len(envelopes) // 2
-            before, memory = cpu_seconds(popen.pid), []
-            start = time.perf_counter()
-            for part in (envelopes[:half], envelopes[half:]):
-                send_all(url, part, size, clients)
-                memory.append(peak(popen.pid))
-            seconds = time.perf_counter() - start
-            cpu = (cpu_seconds(popen.pid) - before) / len(envelopes)
+            yield popen.stdout.readline().split(" at ")[1].strip(), popen.pid
         finally:
             popen.terminate()
             popen.communicate()
+
+
+def measure_concurrent(folder: Path, envelopes: list[bytes]) -> None:
+    """Print how many of as many clients at a time are refused, and the memory: a target of issue 25."""
+    with served(folder) as (url, process):
+        before = cpu_seconds(process)
+        start = time.perf_counter()
+        statuses = asyncio.run(sent_together(int(url.rpartition(":")[2]), envelopes))
+        seconds = time.perf_counter() - start
+        cpu, memory = cpu_seconds(process) - before, peak(process)
+    refused = sum(count for status, count in statuses.items() if status != 200)
+    print(
+        f"{len(envelopes):,} clients at a time, default settings: {refused} refused (target 0), "
+        f"{memory:.0f} MB (target 400), {seconds:.1f} s, CPU {cpu:.1f} s"
+    )
+
+
+async def sent_together(port: int, envelopes: list[bytes]) -> Counter[int]:
+    """Open a request for each envelope, 50 from an address; with all open, send the rest; count answers."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < len(envelopes) + 64:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(envelopes) + 64, hard))
+    connections = []
+    head = "POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n"
+    for number, envelope in enumerate(envelopes):
+        at = number // 50
+        address = f"127.0.{1 + at // 250}.{1 + at % 250}"
+        connections.append(await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0)))
+        connections[-1][1].write(head.format(len(envelope)).encode())
+    for (_, writer), envelope in zip(connections, envelopes, strict=True):
+        writer.write(envelope)
+    answers = await asyncio.gather(*(reader.readline() for reader, _ in connections))
+    for _, writer in connections:
+        writer.close()
+    return Counter(int(answer.split()[1]) if answer else 0 for answer in answers)
+
+
+def measure_one(folder: Path, envelopes: list[bytes], size: int, clients: int) -> None:
+    """Send envelopes over some connections at a time, and print what it took."""
+    with served(folder) as (url, process):
+        half = len(envelopes) // 2
+        before, memory = cpu_seconds(process), []
+        start = time.perf_counter()
+        for part in (envelopes[:half], envelopes[half:]):
+            send_all(url, part, size, clients)
+            memory.append(peak(process))
+        seconds = time.perf_counter() - start
+        cpu = (cpu_seconds(process) - before) / len(envelopes)
     rate, memories = len(envelopes) / seconds, f"{memory[0]:.0f}, {memory[1]:.0f}"
     print(f"{size:<14}{clients:>10}{len(envelopes):>9,}{seconds:>9.2f}{rate:>10,.0f}", end="")
     print(f"{1e6 * cpu:>13.0f}{memories:>12}", flush=True)

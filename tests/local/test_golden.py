@@ -57,7 +57,9 @@ def test_wire_names_are_those_of_the_classes() -> None:
 
 def test_what_is_made_today_has_the_same_bytes() -> None:
     made = making.files()
-    for name in made.keys() - DRAWN_ANEW - {"protocols.json"}:
+    for name in made.keys() - {"protocols.json"}:
+        if Path(name).name in DRAWN_ANEW:
+            continue
         assert made[name] == (HERE / name).read_bytes(), name
     today = json.loads(made["protocols.json"])
     assert list(today) == list(KNOWN)
@@ -112,20 +114,26 @@ def test_domains_are_the_same() -> None:
 
 
 def test_collections_keys_envelopes_and_batches_open(tmp_path: Path) -> None:
+    opens("chacha20-poly1305", HERE, tmp_path)
+    opens("aes-256-gcm", HERE / "aes-256-gcm", tmp_path)
+
+
+def opens(cipher: str, here: Path, folder: Path) -> None:
     keys = {}
     for role in ("analyst", "shuffler"):
-        shutil.copy(HERE / f"{role}.key", tmp_path / role)
-        (tmp_path / role).chmod(0o600)
-        keys[role] = SecretKey.from_file(tmp_path / role, role)
-        assert keys[role].public == PublicKey.from_text((HERE / f"{role}.pub").read_text(), role)
-    written = json.loads((HERE / "collection.json").read_text())
+        shutil.copy(here / f"{role}.key", folder / role)
+        (folder / role).chmod(0o600)
+        keys[role] = SecretKey.from_file(folder / role, role)
+        assert keys[role].cipher == cipher
+        assert keys[role].public == PublicKey.from_text((here / f"{role}.pub").read_text(), role)
+    written = json.loads((here / "collection.json").read_text())
     collection = Collection.from_specification(written)
-    assert collection == making.collection()
+    assert collection == making.collection(keys["analyst"], keys["shuffler"])
     assert device.PublicCollection.from_specification(written).id == collection.device.id
     context = collection.device.envelope_context
-    for envelope in json.loads((HERE / "envelopes.json").read_text()):
+    for envelope in json.loads((here / "envelopes.json").read_text()):
         assert keys["shuffler"].opened(bytes.fromhex(envelope), context) is not None
-    content = (HERE / "batch-000001.mixed").read_bytes()
+    content = (here / "batch-000001.mixed").read_bytes()
     assert MixedBatch.from_bytes(content).to_bytes() == content
     opening = collection.opening(keys["analyst"])
     assert opening.add(content) == 3

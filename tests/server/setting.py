@@ -93,32 +93,40 @@ from sfumato.local import device
 from sfumato.local.shuffle import SecretKey
 from sfumato.server import serve
 from sfumato.server.limits import Limits
-folder, limits, tls = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:]
+folder, limits, options, tls = Path(sys.argv[1]), *map(json.loads, sys.argv[2:4]), sys.argv[4:]
 specification = json.loads((folder / "collection.json").read_text())
 serve(
     device.PublicCollection.from_specification(specification), SecretKey.from_file(folder / "shuffler.key",
     "shuffler"), folder / "store", specification=specification, limits=Limits(**limits),
-    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True),
+    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True), **options,
 )
 """
 
 
 @contextmanager
 def running(
-    made: Collection, folder: Path, *, tls: Sequence[Path] = (), **limits: float
+    made: Collection,
+    folder: Path,
+    *,
+    tls: Sequence[Path] = (),
+    options: dict[str, Any] | None = None,
+    **limits: float,
 ) -> Iterator[Process]:
-    """The real process, ended by its own id."""
+    """The real process, ended by its own id; options are further ones of `serve`."""
     if not (folder / "collection.json").exists():
         (folder / "collection.json").write_text(json.dumps(made.specification()))
         SHUFFLER.to_file(folder / "shuffler.key")
-    command = [sys.executable, "-c", SERVE, str(folder), json.dumps(limits), *map(str, tls)]
+    further = options or {}
+    given = json.dumps(limits), json.dumps(further)
+    command = [sys.executable, "-c", SERVE, str(folder), *given, *map(str, tls)]
     popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert popen.stdout is not None
     assert popen.stderr is not None
     try:
         first = popen.stdout.readline()
         assert " at http" in first, popen.stderr.read()
-        yield Process(first.split(" at ")[1].strip(), popen, folder / "store", first)
+        url = json.loads(first)["url"] if further.get("structured_log") else first.split(" at ")[1].strip()
+        yield Process(url, popen, folder / "store", first)
     finally:
         popen.kill()
         popen.wait(60)

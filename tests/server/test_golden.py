@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from sfumato.server import Shuffler
+from sfumato.server.counters import COUNTED, Counters
 from tests.golden.local.making import ANALYST, SHUFFLER, collection
 from tests.golden.server import making
 
@@ -30,3 +31,10 @@ def test_a_store_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_store_made_today_has_the_same_tables(tmp_path: Path) -> None:
     (tmp_path / "now").write_bytes(making.files()["waiting.db"])
     assert making.tables(tmp_path / "now") == making.tables(HERE / "waiting.db")
+
+
+def test_counters_go_on_where_they_were(tmp_path: Path) -> None:
+    assert making.files()["counters"] == (HERE / "counters").read_bytes()
+    shutil.copy(HERE / "counters", tmp_path)
+    with Counters(tmp_path / "counters") as counters:
+        assert [counters[name] for name in COUNTED] == list(range(1, 13))

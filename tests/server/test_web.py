@@ -14,6 +14,7 @@ import pytest
 from sfumato import server
 from sfumato.errors import MissingExtra, ParameterError
 from sfumato.server import Shuffler
+from sfumato.server.counters import Counters
 from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
 from sfumato.server.web import Front
@@ -33,9 +34,11 @@ def shuffler() -> Iterator[Shuffler]:
 async def front(
     shuffler: Shuffler, said: list[str], **limits: Any
 ) -> AsyncIterator[tuple[Front, GroupCommit]]:
-    taker = GroupCommit(shuffler, Limits(**limits), said.append)
+    counters = Counters()
+    taker = GroupCommit(shuffler, Limits(**limits), said.append, counters)
     try:
-        yield Front(shuffler, taker, Limits(**limits), MADE.specification(), said.append), taker
+        app = Front(shuffler, taker, Limits(**limits), MADE.specification(), said.append, counters=counters)
+        yield app, taker
     finally:
         taker.stop()
 
@@ -56,6 +59,20 @@ async def post(app: Front, *pieces: bytes, gone: bool = False) -> Answer | None:
     if not sent:
         return None
     return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
+
+
+async def health(app: Front) -> tuple[int, Any]:
+    """What the service says of itself."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def nothing() -> Any:
+        raise AssertionError
+
+    await app({"type": "http", "method": "GET", "path": "/healthz", "headers": []}, nothing, send)
+    return sent[0]["status"], json.loads(sent[1]["body"])
 
 
 def test_a_body_in_pieces_is_one_body(shuffler: Shuffler) -> None:
@@ -98,6 +115,46 @@ def test_more_than_may_wait_is_to_come_again(shuffler: Shuffler) -> None:
     asyncio.run(run())
 
 
+def test_large_requests_share_some_room_and_small_ones_do_not_need_it(shuffler: Shuffler) -> None:
+    pieces: dict[str, asyncio.Queue[int]] = {}
+    sizes: list[int] = []
+
+    async def send(app: Front, name: str, *sizes_of: int) -> Answer | None:
+        """Send pieces, each when it is asked for."""
+        pieces[name] = asyncio.Queue[int]()
+        for size in sizes_of:
+            pieces[name].put_nowait(size)
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            size = await pieces[name].get()
+            return {"type": "http.request", "body": bytes(size), "more_body": size > 0}
+
+        async def note(message: Any) -> None:
+            sent.append(message)
+
+        await app({"type": "http", "method": "POST", "path": "/v1/reports", "headers": []}, receive, note)
+        return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
+
+    async def run() -> None:
+        async with front(shuffler, [], unfinished=1000) as (app, _):
+            first = asyncio.create_task(send(app, "first", 1 << 14, 1 << 14))  # alone: as much as it likes
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            second = await send(app, "second", (1 << 14) + 1, 0)
+            small = await send(app, "small", 1 << 14, 0)
+            pieces["first"].put_nowait(0)
+            last = await first
+            after = await send(app, "after", (1 << 14) + 1, 0)
+            sizes.extend(each[0] for each in (second, small, last, after) if each is not None)
+            assert second is not None
+            assert (second[1][b"retry-after"], second[1][b"connection"]) == (b"1", b"close")
+            assert app._unfinished == 0
+
+    asyncio.run(run())
+    assert sizes == [503, 422, 422, 422]
+
+
 def test_a_full_disk_is_said_to_both_sides(shuffler: Shuffler) -> None:
     said: list[str] = []
     bodies = [[envelope(MADE, 100 * turn + client) for client in range(100)] for turn in range(20)]
@@ -112,11 +169,18 @@ def test_a_full_disk_is_said_to_both_sides(shuffler: Shuffler) -> None:
                 assert answer is not None
                 statuses.append(answer[0])
             assert 503 in statuses
+            assert await health(app) == (503, {"status": "reports are not stored"})
+            failed = app._counters["failed"]
+            assert failed == statuses.count(503)
             connection.execute("PRAGMA max_page_count = 1000000")
             for body in bodies:
                 answer = await post(app, *body)
                 assert answer is not None
                 assert answer[::2] == (200, {"taken": 100, "refused": 0})
+            assert await health(app) == (200, {"status": "ok"})
+            assert app._counters["failed"] == failed
+            assert app._counters["stored"] == 40 - failed
+            assert app._counters["nanoseconds"] > 0
 
     asyncio.run(run())
     assert shuffler.batches == 2000 // 3

@@ -102,7 +102,7 @@ def serve(
         folder,
         host=host,
         port=port,
-        limits=Limits(connections=connections, seconds=seconds),
+        limits=Limits(connections=connections, per_address=None, seconds=seconds),
         certificate=(certificate, certificate_key) if certificate and certificate_key else None,
         say=_say_now,
     )

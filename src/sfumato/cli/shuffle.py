@@ -100,8 +100,21 @@ def serve_collection(
     host: Annotated[str, typer.Option("--host", help="An address of this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="0 for any that is free.")] = 8420,
     rate: Annotated[float, typer.Option("--rate", help="Maximum of envelopes a second.")] = float("inf"),
-    connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 500,
+    connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 16_384,
+    per_address: Annotated[
+        int, typer.Option("--per-address", help="Of them, the maximum from one address.")
+    ] = 256,
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="A proxy stands before it: no limit per address.")
+    ] = False,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
+    metrics: Annotated[
+        int | None, typer.Option("--metrics-port", help="Of /metrics, for the operator; 0 for any.")
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", help="An address of this machine for it.")
+    ] = "127.0.0.1",
+    json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
     certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
 ) -> None:
@@ -117,9 +130,16 @@ def serve_collection(
         specification=specification,
         host=host,
         port=port,
-        limits=Limits(rate=rate, connections=connections, seconds=seconds),
+        limits=Limits(
+            rate=rate,
+            connections=connections,
+            per_address=None if proxy else per_address,
+            seconds=seconds,
+        ),
         certificate=pair,
+        metrics=None if metrics is None else (metrics_host, metrics),
         say=_say_now,
+        structured_log=json_log,
     )
 
 

@@ -7,10 +7,11 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from sfumato.server.counters import Counters
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
 
@@ -56,10 +57,20 @@ class GroupCommit:
     limits : Limits
     failed : callable
         Called once with each failure of the store, in words for the operator.
+    counters : Counters, optional
+        Of refused envelopes, and of the store's transactions and their time.
     """
 
-    def __init__(self, shuffler: Shuffler, limits: Limits, failed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        shuffler: Shuffler,
+        limits: Limits,
+        failed: Callable[[str], None],
+        counters: Counters | None = None,
+    ) -> None:
         self._shuffler, self._limits, self._failed = shuffler, limits, failed
+        self._counters = Counters() if counters is None else counters
+        self._stores = True
         self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // shuffler.collection.envelope_width))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
@@ -112,6 +123,7 @@ class GroupCommit:
 
     def _store(self, group: list[_Waiting], size: int) -> None:
         taken: list[bool] | None = None
+        before, start = self._shuffler.refused, time.perf_counter_ns()
         try:
             taken = self._shuffler.take([one for waiting in group for one in waiting.envelopes])
         except Exception as error:  # the thread must go on, whatever happened: a disk may be freed
@@ -119,8 +131,21 @@ class GroupCommit:
                 self._failed(
                     f"the store failed ({type(error).__name__}: {error}); clients are asked to try again"
                 )
+        self._count(before, start, stored=taken is not None)
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever waits
             group[0].answer.get_loop().call_soon_threadsafe(self._answer, group, size, taken)
+
+    def _count(self, before: Mapping[str, int], start: int, *, stored: bool) -> None:
+        self._stores = stored
+        self._counters.add("stored" if stored else "failed")
+        self._counters.add("nanoseconds", time.perf_counter_ns() - start)
+        for reason, count in self._shuffler.refused.items():
+            self._counters.add(reason, count - before[reason])
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the thread runs, and the last transaction of the store was one."""
+        return self._stores and self._thread.is_alive()
 
     def _answer(self, group: list[_Waiting], size: int, taken: list[bool] | None) -> None:
         self._waiting -= size

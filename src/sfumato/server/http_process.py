@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,41 +15,102 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato import _check
+from sfumato.server.admission import Admission, allow_files, origin
 from sfumato.server.limits import Limits
 
-__all__ = ["check_certificate", "listening_socket", "run_application"]
+__all__ = ["check_certificate", "listening_socket", "place_of", "run_application"]
 
 _LAST_PORT: Final = 65_535
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_BACKLOG: Final = 4096
+_HEAD: Final = 1 << 14
+"""Maximum bytes of the head of a request."""
+_FAREWELL: Final = 2.0
+"""Seconds that who is refused has to read why."""
+_WHY: Final = b'{"error": "too many at a time; try again"}'
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+    b"cache-control: no-store\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+) % (len(_WHY), _WHY)
 
 
 class _Patient(H11Protocol):
-    """HTTP/1.1 on one connection, which is cut when nothing comes of it for some seconds."""
+    """HTTP/1.1 on one connection: refused if it is one too many, and cut if it is slow."""
 
-    seconds = 30.0
+    limits: Limits
+    admission: Admission
+    count: Callable[[str], None]
+    unlimited: frozenset[int]
+    _timer: asyncio.TimerHandle | None = None
+
+    @property
+    def _answers(self) -> bool:
+        """Whether there is a request that is not answered yet."""
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is not None and not cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._left = 0
-        self._timer = self.loop.call_later(self.seconds, self._late)
+        self._left, self._waits = 0, False
+        self._address = origin(self.client[0] if self.client else "")
+        self._counted = self.server is None or self.server[1] not in self.unlimited
+        refused = self.admission.enter(self._address) if self._counted else None
+        self._admitted = refused is None
+        if refused is None:
+            self._wait()
+        else:
+            self.count(refused)
+            self._turn_away()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._admitted:
+            self.admission.refusing -= 1
+        elif self._counted:
+            self.admission.leave(self._address)
         super().connection_lost(exc)
+
+    def _turn_away(self) -> None:
+        """Answer before anything was asked, and close: at once if many are refused."""
+        crowded = self.admission.crowded
+        self.admission.refusing += 1
+        self.transport.write(_FULL)
+        if crowded or not self.transport.can_write_eof():
+            self.transport.close()
+        else:  # A socket that is closed before it was read would take the answer back.
+            self.transport.write_eof()
+            self._timer = self.loop.call_later(_FAREWELL, self.transport.abort)
+
+    def _wait(self) -> None:
+        """Begin to wait: for an answer to be over, if there is a request, and else for one to begin."""
+        self._waits = not self._answers
+        seconds = min(self.limits.seconds, self.limits.head_seconds) if self._waits else self.limits.seconds
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._late)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._admitted:
+            return
+        super().data_received(data)
+        if self._waits and self._answers:
+            self._wait()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._timer.cancel()
-        self._timer = self.loop.call_later(self.seconds, self._late)
+        self._wait()
 
     def _late(self) -> None:
         left = self.transport.get_write_buffer_size()
-        cycle: Any = self.cycle  # None before the first request
-        if cycle and cycle.response_started and not cycle.response_complete and left != self._left:
+        cycle: Any = self.cycle
+        if self._answers and cycle.response_started and left != self._left:
             # A long answer, of which something was read.
             self._left = left
-            self._timer = self.loop.call_later(self.seconds, self._late)
+            self._wait()
         else:
+            if self._answers or cycle is None:  # and not one that was answered, and waits for more
+                self.count("late")
             self.transport.abort()
 
 
@@ -60,6 +121,8 @@ def run_application(
     *,
     certificate: tuple[Path, Path] | None = None,
     started: Callable[[str], None],
+    further: Sequence[socket.socket] = (),
+    count: Callable[[str], None] = lambda reason: None,
 ) -> None:
     """Serve an application on a socket until the process is asked to end (SIGINT or SIGTERM).
 
@@ -74,10 +137,24 @@ def run_application(
         A TLS certificate and its key, in PEM.
     started : callable
         Receives the service's URL, before the first request is answered.
+    further : sequence of socket.socket
+        More sockets to serve it on, without a limit on connections: those of the operator. The application
+        sees by its address where a request came.
+    count : callable, optional
+        Called for each connection that is refused or cut, with the limit: ``"connections"``, ``"address"`` or
+        ``"late"``.
     """
+    admission = Admission(allow_files(limits.connections), limits.per_address)
+    unlimited = frozenset(each.getsockname()[1] for each in further)
+    parts = {
+        "limits": limits,
+        "admission": admission,
+        "count": staticmethod(count),
+        "unlimited": unlimited,
+    }
     config = uvicorn.Config(
         app,
-        http=type("Patient", (_Patient,), {"seconds": limits.seconds}),
+        http=type("Patient", (_Patient,), parts),
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -86,15 +163,14 @@ def run_application(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        backlog=_BACKLOG,
+        h11_max_incomplete_event_size=_HEAD,
         timeout_graceful_shutdown=10,
         ssl_certfile=None if certificate is None else str(certificate[0]),
         ssl_keyfile=None if certificate is None else str(certificate[1]),
     )
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # its warnings may name peers
     scheme = "http" if certificate is None else "https"
-    address, at = listening.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
     running = uvicorn.Server(config)
 
     def end(*_: object) -> None:
@@ -103,11 +179,17 @@ def run_application(
     # uvicorn ends on these signals once it listens to them, and then raises them again here.
     before = {number: signal.signal(number, end) for number in _SIGNALS}
     try:
-        started(f"{scheme}://{shown}:{at}")
-        running.run(sockets=[listening])
+        started(f"{scheme}://{place_of(listening)}")
+        running.run(sockets=[listening, *further])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def place_of(listening: socket.socket) -> str:
+    """Return the address and port of a socket as a URL has them."""
+    address, at = listening.getsockname()[:2]
+    return f"[{address}]:{at}" if ":" in address else f"{address}:{at}"
 
 
 def check_certificate(certificate: Path, key: Path) -> None:
@@ -134,7 +216,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(1024)
+        listening.listen(_BACKLOG)
     except (OSError, UnicodeError) as error:
         if listening is not None:
             listening.close()

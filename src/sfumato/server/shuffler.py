@@ -131,6 +131,11 @@ class Shuffler:
         return self._released
 
     @property
+    def progress(self) -> tuple[int, int]:
+        """How many batches were filled, and how many reports wait for the next: for the operator alone."""
+        return self._store.progress
+
+    @property
     def refused(self) -> Mapping[str, int]:
         """How many envelopes were refused since the start, by reason: another length, no such seal."""
         return dict(self._refused)

@@ -64,6 +64,9 @@ def refuse_folder(folder: Path, error: OSError) -> NoReturn:
 class Store:
     """The state of one collection's shuffler, in one file that one process has open.
 
+    Its `progress` is how many batches were filled and how many reports wait, after the last transaction: two
+    numbers of one moment, for other threads too.
+
     Parameters
     ----------
     path : Path
@@ -87,6 +90,7 @@ class Store:
 
     __slots__ = (
         "_batches", "_connection", "_free", "_mixed", "_process", "_size", "_source", "_sure", "_width",
+        "progress",
     )  # fmt: skip
 
     def __init__(
@@ -194,6 +198,7 @@ class Store:
         numbers = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
         self._free: list[int] = numbers[random_order(len(numbers), self._source)].tolist()
         self._sure = True
+        self.progress = (self._batches, self._size - len(self._free))
 
     @property
     def batches(self) -> int:
@@ -219,6 +224,7 @@ class Store:
             self._look()
             raise
         self._sure = True
+        self.progress = (self._batches, self._size - len(self._free))
 
     def take(self, reports: Sequence[Report]) -> None:
         """Store reports: all of them are durable when this returns, those of known nonces left out.

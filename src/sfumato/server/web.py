@@ -1,14 +1,17 @@
-"""The shuffler's HTTP interface: four paths, no cookies, no logs, and not a word of who asked."""
+"""The shuffler's HTTP interface: no cookies, no logs of requests, and not a word of who asked."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, final
 
+from sfumato.server.counters import Counters
 from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
+from sfumato.server.metrics import CONTENT_TYPE, openmetrics
 from sfumato.server.shuffler import Shuffler
 
 __all__ = ["Front"]
@@ -21,6 +24,10 @@ _JSON: Final = b"application/json"
 _BINARY: Final = b"application/octet-stream"
 _PIECE: Final = 1 << 16
 _BATCH: Final = "/v1/batches/"
+_PUBLIC: Final = ("/v1/reports", "/v1/collection", "/v1/status", "/healthz")
+_OPERATOR: Final = ("/metrics", "/healthz")
+_SMALL: Final = 1 << 14
+"""Bytes of a request that every connection may always send."""
 
 
 class _Refused(Exception):
@@ -31,11 +38,13 @@ class _Refused(Exception):
     status : int
     why : str
         Depends on the request's own form only.
+    limit : str, optional
+        The counter of requests beyond a limit.
     """
 
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str, limit: str | None = None) -> None:
         super().__init__(why)
-        self.status, self.why = status, why
+        self.status, self.why, self.limit = status, why, limit
 
 
 @final
@@ -52,6 +61,10 @@ class Front:
         The collection as JSON, for devices that ask.
     failed : callable
         Called with requests that no answer was foreseen for, in words for the operator.
+    counters : Counters, optional
+        Of what is refused; shown with the shuffler's own numbers.
+    operator_port : int, optional
+        Of the socket at which the operator alone asks.
 
     Notes
     -----
@@ -59,7 +72,9 @@ class Front:
     its batch size, and how many batches were released: nothing else that depends on reports, so not how many
     wait. ``POST /v1/reports``: one or more envelopes, one after the other; the answer says how many were
     taken and how many refused, and a nonce that was taken before is answered as if it were new.
-    ``GET /v1/batches/N``: a released batch, for who has the analyst's word.
+    ``GET /v1/batches/N``: a released batch, for who has the analyst's word. ``GET /healthz``: whether reports
+    can be stored. ``GET /metrics``, at the operator's port alone, which has no other path but that one: see
+    `sfumato.server.metrics`.
     """
 
     def __init__(
@@ -69,10 +84,16 @@ class Front:
         limits: Limits,
         specification: dict[str, Any],
         failed: Callable[[str], None],
+        *,
+        counters: Counters | None = None,
+        operator_port: int | None = None,
     ) -> None:
+        self._counters = Counters() if counters is None else counters
+        self._operator_port = operator_port
         self._shuffler, self._taker = shuffler, taker
         self._width = shuffler.collection.envelope_width
         self._body = max(limits.body, self._width)
+        self._limits, self._unfinished = limits, 0
         self._specification, self._failed = json.dumps(specification).encode(), failed
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -82,8 +103,17 @@ class Front:
         try:
             await self._route(scope, receive, send)
         except _Refused as refused:
-            await _answer_json(send, refused.status, {"error": refused.why}, close=refused.status != 404)
+            if refused.limit is not None:
+                self._counters.add(refused.limit)
+            await _answer_json(
+                send,
+                refused.status,
+                {"error": refused.why},
+                close=refused.status != 404,
+                again=refused.status == 503,
+            )
         except Busy as busy:
+            self._counters.add("rate" if busy.status == 429 else "waiting")
             await _answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
         except NotStored:
             await _answer_json(send, 503, {"error": "not stored; try again"}, again=True)
@@ -93,12 +123,19 @@ class Front:
 
     async def _route(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        allowed = "POST" if path == "/v1/reports" else "GET"
-        if path not in ("/v1/reports", "/v1/collection", "/v1/status") and not path.startswith(_BATCH):
+        _, port = scope.get("server") or ("", None)
+        operator = port is not None and port == self._operator_port
+        if path not in (_OPERATOR if operator else _PUBLIC) and (operator or not path.startswith(_BATCH)):
             raise _Refused(404, "no such path")
+        allowed = "POST" if path == "/v1/reports" else "GET"
         if method != allowed:
             raise _Refused(405, f"this path takes {allowed}")
-        if path == "/v1/reports":
+        if path == "/healthz":
+            health = (200, "ok") if self._taker.healthy else (503, "reports are not stored")
+            await _answer_json(send, health[0], {"status": health[1]})
+        elif path == "/metrics":
+            await _answer(send, 200, openmetrics(self._shuffler, self._counters), kind=CONTENT_TYPE)
+        elif path == "/v1/reports":
             await self._reports(_header(scope, b"content-length"), receive, send)
         elif path == "/v1/collection":
             await _answer(send, 200, self._specification)
@@ -111,17 +148,42 @@ class Front:
 
     async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
         if length.isdigit() and int(length[:20]) > self._body:
-            raise _Refused(413, f"a request has at most {self._body} bytes")
-        body = bytearray()
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
+            raise _Refused(413, f"a request has at most {self._body} bytes", "large")
+        with self._room() as reserve:
+            body = bytearray()
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > self._body:
+                    raise _Refused(413, f"a request has at most {self._body} bytes", "large")
+                reserve(len(body))
+            await self._stored(body, send)
+
+    @contextmanager
+    def _room(self) -> Iterator[Callable[[int], None]]:
+        """Reserve room for one request as it becomes longer, until it is answered."""
+        own = 0
+
+        def reserve(size: int) -> None:
+            nonlocal own
+            more = size - _SMALL - own
+            if more <= 0:
                 return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._body:
-                raise _Refused(413, f"a request has at most {self._body} bytes")
+            if self._unfinished != own and self._unfinished + more > self._limits.unfinished:
+                raise _Refused(503, "too much at a time; try again", "unfinished")
+            own += more
+            self._unfinished += more
+
+        try:
+            yield reserve
+        finally:
+            self._unfinished -= own
+
+    async def _stored(self, body: bytearray, send: Send) -> None:
         width = self._width
         # What is no row of whole envelopes is one refused envelope.
         whole = len(body) > 0 and len(body) % width == 0
@@ -155,9 +217,14 @@ async def _answer_json(
 
 
 async def _answer(
-    send: Send, status: int, body: bytes, *, extra: list[tuple[bytes, bytes]] | None = None
+    send: Send,
+    status: int,
+    body: bytes,
+    *,
+    kind: bytes = _JSON,
+    extra: list[tuple[bytes, bytes]] | None = None,
 ) -> None:
-    await _head(send, status, _JSON, len(body), extra or [])
+    await _head(send, status, kind, len(body), extra or [])
     await send({"type": "http.response.body", "body": body})
 
 

@@ -21,6 +21,8 @@ from sfumato.local.device import MemoStore
 
 ANALYST = shuffle.SecretKey("analyst", b"a" * 32)
 SHUFFLER = shuffle.SecretKey("shuffler", b"s" * 32)
+AES_ANALYST = shuffle.SecretKey("analyst", b"a" * 32, "aes-256-gcm")
+AES_SHUFFLER = shuffle.SecretKey("shuffler", b"s" * 32, "aes-256-gcm")
 STORE_KEY = b"k" * 32
 
 SIX = Domain(list("abcdef"))
@@ -128,12 +130,13 @@ def recorded(protocol: Any, values: list[Any]) -> dict[str, Any]:
     }
 
 
-def collection() -> shuffle.Collection:
+def collection(
+    analyst: shuffle.SecretKey = ANALYST, shuffler: shuffle.SecretKey = SHUFFLER
+) -> shuffle.Collection:
     """A collection of three clients."""
     oracle = local.RandomizedResponse(epsilon=40.0, domain=SIX)
-    analyst, shuffler = ANALYST.public, SHUFFLER.public
     return shuffle.Collection(
-        protocol=oracle, batch_size=3, name="golden", analyst=analyst, shuffler=shuffler
+        protocol=oracle, batch_size=3, name="golden", analyst=analyst.public, shuffler=shuffler.public
     )
 
 
@@ -142,11 +145,11 @@ def text(document: object) -> bytes:
     return (json.dumps(document, indent=1) + "\n").encode()
 
 
-def key_files() -> dict[str, bytes]:
-    """The files of both secret keys, and their public lines."""
+def key_files(*keys: shuffle.SecretKey) -> dict[str, bytes]:
+    """The files of secret keys, and their public lines."""
     with tempfile.TemporaryDirectory() as folder:
         made = {}
-        for key in (ANALYST, SHUFFLER):
+        for key in keys:
             path = Path(folder, key.role)
             key.to_file(path)
             made[f"{key.role}.key"] = path.read_bytes()
@@ -170,28 +173,31 @@ def questions() -> list[tuple[Any, Any]]:
     return [(unary, "c"), (local.MemoizedRappor(bits=16, cohorts=2).device, "word")]
 
 
-def mixed_batch(sealed: list[bytes]) -> bytes:
-    """A released batch of sealed records."""
-    rows = np.frombuffer(b"".join(sealed), np.uint8).reshape(len(sealed), -1)
-    return shuffle.MixedBatch(collection().device.id, 1, rows).to_bytes()
-
-
-def files() -> dict[str, bytes]:
-    """All golden files, by name."""
-    made = collection()
-    context = made.device.report_context
+def sealed_files(analyst: shuffle.SecretKey, shuffler: shuffle.SecretKey) -> dict[str, bytes]:
+    """A collection with these keys, what its devices send and a released batch."""
+    made = collection(analyst, shuffler)
     reports = [made.protocol.device.randomize(value, 1) for value in "abc"]
-    sealed = [ANALYST.public.seal(b"\x01" + report, context) for report in reports]
+    sealed = [analyst.public.seal(b"\x01" + report, made.device.report_context) for report in reports]
     envelopes = [
         made.device.seal(report, made.device.nonce(bytes([n] * 16)), simulated=True)
         for n, report in enumerate(reports)
     ]
+    rows = np.frombuffer(b"".join(sealed), np.uint8).reshape(len(sealed), -1)
+    return {
+        "collection.json": text(made.specification()),
+        "envelopes.json": text([envelope.hex() for envelope in envelopes]),
+        "batch-000001.mixed": shuffle.MixedBatch(made.device.id, 1, rows).to_bytes(),
+        **key_files(analyst, shuffler),
+    }
+
+
+def files() -> dict[str, bytes]:
+    """All golden files, by name."""
+    aes = sealed_files(AES_ANALYST, AES_SHUFFLER)
     return {
         "protocols.json": text({p.wire_name: recorded(p, values) for p, values in protocols()}),
         "domains.json": text({name: domain.specification() for name, domain in DOMAINS.items()}),
-        "collection.json": text(made.specification()),
-        "envelopes.json": text([envelope.hex() for envelope in envelopes]),
-        "batch-000001.mixed": mixed_batch(sealed),
         "memos": memo_store(),
-        **key_files(),
+        **sealed_files(ANALYST, SHUFFLER),
+        **{f"aes-256-gcm/{name}": content for name, content in aes.items()},
     }

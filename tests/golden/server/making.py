@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from sfumato.server import Shuffler
+from sfumato.server.counters import COUNTED, Counters
 from tests.golden.local.making import SHUFFLER, collection
 
 FIRST, LATER = range(3), range(3, 4)
@@ -25,7 +26,14 @@ def files() -> dict[str, bytes]:
         with Shuffler(collection().device, SHUFFLER, Path(folder)) as shuffler:
             shuffler.take([envelope(client) for client in (*FIRST, *LATER)])
             batch = shuffler.path(1).read_bytes()
-        return {"waiting.db": Path(folder, "waiting.db").read_bytes(), "batch-000001.mixed": batch}
+        with Counters(Path(folder, "counters")) as counters:
+            for number, name in enumerate(COUNTED):
+                counters.add(name, number + 1)
+        return {
+            "waiting.db": Path(folder, "waiting.db").read_bytes(),
+            "batch-000001.mixed": batch,
+            "counters": Path(folder, "counters").read_bytes(),
+        }
 
 
 def tables(path: Path) -> list[str]:

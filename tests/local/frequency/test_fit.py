@@ -153,3 +153,20 @@ def test_the_bias_of_forgers_is_what_the_worst_reports_add() -> None:
     assert before.fit is not None
     with pytest.raises(ParameterError, match="false_positive_rate"):
         before.fit.rejected(0.0)
+
+
+def test_p_values_are_bounds_for_one_report_and_for_few() -> None:
+    rates = (1e-4, 1e-3, 0.01, 0.05, 0.2)
+    for epsilon in (0.3, 9.0):
+        for kind in EXACT:
+            oracle = oracle_of(kind, epsilon)
+            distribution = oracle.device.probabilities(1)
+            records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1)
+            chances = np.array([float(chance) for chance in distribution.values()])
+            found = np.array([one.fit.p_value for one in estimates(oracle, records)])
+            for rate in rates:
+                assert chances[found < rate].sum() <= rate, (kind.__name__, epsilon, rate)
+    # Of five reports too: by the normal distribution 11 of 400 were rejected at one in a thousand.
+    asked = local.BitFlip(epsilon=1.0, domain=Domain(range(60)), asked=3)
+    few = [asked.simulate([5] + [0] * 59, seed).fit for seed in range(400)]
+    assert sum(one is not None and one.rejected() for one in few) <= 2

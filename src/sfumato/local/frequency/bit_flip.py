@@ -35,12 +35,15 @@ class _Flips(ErrorModel):
         By how much one bit moves the sum of all parts.
     lie : float
         The chance of a bit that lies.
+    asked : int
+        Bits of a report.
     """
 
     true: float
     other: float
     step: float
     lie: float
+    asked: int
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -50,6 +53,11 @@ class _Flips(ErrorModel):
     def sum_variance(self, count: int) -> float:
         """Return the variance of one report's part in the sum of all shares: estimates are uncorrelated."""
         return self.true + (count - 1) * self.other
+
+    def total_reach(self, count: int) -> tuple[float, float]:
+        """Return what a report of zeros and one of ones add to the sum."""
+        low, high = self.reach
+        return self.asked * low, self.asked * high
 
     def variance(self, share: Array) -> Array:
         """Return the variance of one report's part in an estimate."""
@@ -128,7 +136,11 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)
         other = times * p * (1 - p) / gap**2
         return _Flips(
-            true=float(other + times - 1), other=float(other), step=float(times / gap), lie=float(1 - p)
+            true=float(other + times - 1),
+            other=float(other),
+            step=float(times / gap),
+            lie=float(1 - p),
+            asked=self.asked,
         )
 
     @property

@@ -116,7 +116,8 @@ class Estimate(FrequencyShares):
         -----
         For any well-formed bytes, and so also for those that pass the test of `fit`: a forger who reports as
         an honest device would for an answer of its choice moves a share by at most 1 over n on average, and
-        one who sends the bytes that support it by :math:`(1-q)/(p-q)` over n.
+        one who sends the bytes that support it by :math:`(1-q)/(p-q)` over n. For sketches, the average is
+        over hash functions too.
 
         Examples
         --------

@@ -82,6 +82,10 @@ class BlockErrorModel(ErrorModel):
         chance = 2 * (truth + (self.blocks - 1) * self.other / 2) / size
         return (size / self.gap) ** 2 * chance * (1 - chance)
 
+    def total_reach(self, count: int) -> tuple[float, float]:
+        """Return what a report adds to n times the share of all rows: of no column 0, and of one."""
+        return -1 / self.gap, self.rows / self.gap
+
     def total(self, raw: Array) -> float:
         """Return the estimated share of all rows."""
         return super().total(raw) if self.seen_total is None else self.seen_total

@@ -66,6 +66,21 @@ class ErrorModel(ABC):
         """
         return None
 
+    def total_reach(self, count: int) -> tuple[float, float] | None:
+        """Return the least and the most that one well-formed report adds to n times `total`, or bounds on it.
+
+        Parameters
+        ----------
+        count : int
+            How many shares there are.
+
+        Returns
+        -------
+        tuple of float or None
+        """
+        reach = self.reach
+        return None if reach is None else (count * reach[0], count * reach[1])
+
     def total(self, raw: Array) -> float:
         """Return what `sum_variance` is of: the sum of the estimates, if not overridden."""
         return float(raw.sum())

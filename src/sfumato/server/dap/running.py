@@ -75,7 +75,7 @@ def serve_dap(
     if party.role not in (Role.LEADER, Role.HELPER):
         rule = "be a leader or a helper"
         _check.refuse("party", rule, party.role.name.lower(), "use another")
-    limits = Limits() if limits is None else limits
+    limits = Limits(connections=500, per_address=None) if limits is None else limits
     if certificate is not None:
         check_certificate(*certificate)
     url = urlsplit(party.task.leader if party.role == Role.LEADER else party.task.helper)
