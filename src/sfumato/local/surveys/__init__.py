@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
+    from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
     from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "ForcedCategory",
     "ForcedResponse",
     "Kind",
+    "LogisticFit",
     "Plan",
     "Prevalence",
     "RespondentRisk",
@@ -72,6 +74,7 @@ __all__ = [
     "goodness_of_fit",
     "independence",
     "instruction_sheet",
+    "logistic_regression",
     "power",
     "power_between",
     "respondents_between",
@@ -95,6 +98,7 @@ __getattr__, __dir__ = attach(
         "ForcedCategory": "sfumato.local.surveys.designs.forced_category",
         "ForcedResponse": "sfumato.local.surveys.designs.yes_or_no",
         "Kind": "sfumato.local.surveys.designs.tasks",
+        "LogisticFit": "sfumato.local.surveys.regression.logistic",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
@@ -114,6 +118,7 @@ __getattr__, __dir__ = attach(
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
+        "logistic_regression": "sfumato.local.surveys.regression.logistic",
         "power": "sfumato.local.surveys.inference.power",
         "power_between": "sfumato.local.surveys.inference.power",
         "respondents_between": "sfumato.local.surveys.inference.power",
