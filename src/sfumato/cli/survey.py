@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 import sys
 from enum import Enum
 from pathlib import Path
@@ -43,6 +44,9 @@ class Kind(Enum):
     UNRELATED_QUESTION = "unrelated-question"
     TWO_SAMPLES = "unrelated-question-two-samples"
     CROSSWISE = "crosswise"
+    KUK = "kuk"
+    MANGAT = "mangat"
+    TRIANGULAR = "triangular"
 
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
@@ -129,8 +133,7 @@ def analyse(
     if len(answers) < len(cells):
         left = len(cells) - len(answers)
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
-    if labels is not None:
-        answers = _translated(answers, labels, made)
+    answers = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
     estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
     interval = estimate.interval(level, method)
     binary = isinstance(estimate, surveys.Prevalence)
@@ -147,7 +150,7 @@ def analyse(
         facts = {
             "respondents": estimate.respondents,
             "level": level,
-            "epsilon": made.epsilon,
+            "epsilon": None if math.isinf(made.epsilon) else made.epsilon,
             "estimates": shown,
         }
         typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if binary else {}))))
@@ -156,7 +159,9 @@ def analyse(
         typer.echo(
             f"{name} {value:.4f} (sd {stddev:.4f}), {100 * level:g} % interval {lower:.4f} to {upper:.4f}"
         )
-    typer.echo(f"{estimate.respondents} respondents; epsilon {text_above(made.epsilon)} for each answer")
+    each = "infinite, as an answer rules a truth out,"
+    epsilon = each if math.isinf(made.epsilon) else text_above(made.epsilon)
+    typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
     if binary and estimate.misfit < 0.01:
         typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
 
@@ -225,6 +230,14 @@ def _separator(text: bytes, column: str) -> str:
 def _blank(cell: object) -> bool:
     """Whether a cell holds no answer: nothing, white space, or no number where it should be one."""
     return cell is None or cell == "" or cell != cell  # noqa: PLR0124 (NaN)
+
+
+def _spelled(answers: list[Any], design: Any) -> list[Any]:
+    """Return the answers as the design spells them: "Yes" and "YES" are "yes", unless both are answers."""
+    known = {answer.casefold(): answer for answer in design.answers if isinstance(answer, str)}
+    if len(known) < len(design.answers):
+        return answers
+    return [known.get(answer.casefold(), answer) if isinstance(answer, str) else answer for answer in answers]
 
 
 def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:

@@ -119,7 +119,9 @@ def simulated_falls(problem: Problem, null: Array, space: Array, seed: int) -> A
     falls = []
     for _ in range(RUNS):
         unchanged = rng.random(len(same)) < same
-        if_false, if_true = (np.where(unchanged, said, 1 - said) for said in (problem.if_false, problem.if_true))
+        if_false, if_true = (
+            np.where(unchanged, said, 1 - said) for said in (problem.if_false, problem.if_true)
+        )
         drawn = replace(problem, if_false=if_false, if_true=if_true)
         begin = starts(drawn)[:1]
         full = best_maximum(drawn, [null, *begin])
