@@ -119,8 +119,8 @@ class LogisticFit:
         -----
         Both cover with the level in the limit of many respondents. That limit is far where few of them have
         the trait: with 6 of 300, a die and two predictors, 95 % intervals by the profile cover in 83 to 89 %
-        of surveys, and with ``penalty="jeffreys"`` those of slopes in 91 to 94 %. An interval holds the
-        values around the estimate that the test does not reject; beyond 80 in log odds none is looked for.
+        of surveys, and with ``penalty="jeffreys"`` in 88 to 97 %. An interval holds the values around the
+        estimate that the test does not reject; beyond 80 in log odds none is looked for.
         """
         _check_method(method)
         index = self._index(name)
