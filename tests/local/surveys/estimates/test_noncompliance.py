@@ -116,7 +116,7 @@ def test_intervals_of_the_lie_detector_are_those_of_a_grid(hits: tuple[int, int]
 
 def test_intervals_cover_by_enumeration() -> None:
     true, held = (0.3, 0.5, 0.2), 0.0
-    for mass, found in pairs(CDM, true, (14, 14)):
+    for mass, found in pairs(CDM, true, (11, 11)):
         if mass > 2e-3:
             lower, upper, _ = found.interval("cheaters", 0.9)
             held += mass * (lower <= 0.2 <= upper)
@@ -129,6 +129,13 @@ def test_epsilon_is_that_of_who_follows_and_infinite_without_a_forced_no() -> No
     assert SYMMETRIC.odds == 4
     assert SYMMETRIC.epsilon == pytest.approx(math.log(4))
     assert SYMMETRIC.privacy_loss.delta(0.5) == pytest.approx(0.75 - math.exp(0.5) / 4)
+
+
+def test_without_a_forced_no_only_those_without_the_trait_and_cheaters_say_it() -> None:
+    made = CheatingDetection(yes=("1/4", "3/4"))
+    assert [[row[1] for row in rows] for rows in made.class_transitions] == [[1, 0.25, 0], [1, 0.75, 0]]
+    assert made == CDM
+    assert made.no is None
 
 
 def test_empty_samples_and_other_names() -> None:

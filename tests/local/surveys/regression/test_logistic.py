@@ -287,6 +287,20 @@ def test_a_simulated_test_agrees_where_many_answered_and_is_repeatable() -> None
     assert drawn.p_value * 200 == pytest.approx(round(drawn.p_value * 200), abs=1e-9)
 
 
+def test_the_least_simulated_p_value_is_one_of_200() -> None:
+    fit = grouped((25, 75, 75, 25))
+    assert fit.likelihood_ratio_test(method="simulated").p_value == 1 / 200
+    for name, value in zip(fit.names, fit.coefficients, strict=True):
+        assert 0 <= fit.profile_deviance(name, value) < 1e-7
+
+
+def test_predictors_that_are_nearly_the_same_are_refused_however_many_answered() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    with pytest.raises(ParameterError, match="be linearly independent"):
+        logistic_regression(DIE, [1, 0] * 1000, {"x": x, "y": x + 1e-6 * rng.normal(size=2000)})
+
+
 def test_a_search_from_far_away_finds_the_same_maximum() -> None:
     problem = problem_of(DIE, 500)
     found = [
