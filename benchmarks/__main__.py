@@ -42,6 +42,7 @@ BENCHMARKS = {
     "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
     "statistics": "benchmarks.statistics",
+    "surveys": "benchmarks.surveys",
     "synthetic": "benchmarks.synthetic",
     "which-statistic": "benchmarks.which_statistic",
 }

@@ -193,3 +193,38 @@ def test_a_separator_is_one_character(answers: Path) -> None:
     done = run("analyse", answers, "--column", "said", "--design", "two-coins", "--separator", "ab")
     assert done.exit_code == 2
     assert "--separator must be one character" in done.stderr
+
+
+def test_capitals_do_not_matter_unless_they_tell_answers_apart(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("said\n" + "Yes\nNO\nyes \nno\n" * 100)
+    result = run("analyse", path, "--column", "said", "--design", "two-coins", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["estimates"][0]["estimate"] == pytest.approx(0.5)
+    path.write_text("said\n" + "a\nA\n" * 100)
+    how = ("--design", "forced-category", "--chance", "truth=1/2", "--categories", "a,A")
+    assert run("analyse", path, "--column", "said", *how).exit_code == 0
+    how = ("--design", "forced-category", "--chance", "truth=1/2", "--categories", "a,b")
+    path.write_text("said\n" + "A\nB\n" * 100)
+    assert "200 respondents" in run("analyse", path, "--column", "said", *how).stdout
+
+
+def test_an_infinite_epsilon_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    for design, chances, words in (
+        ("mangat", ("truth=2/3",), "Yes\nNo\n"),
+        ("triangular", ("innocuous=1/4",), "Circle\ntriangle\n"),
+        ("kuk", ("true=4/5", "false=1/5"), "red\nBlack\n"),
+    ):
+        path.write_text("said\n" + words * 200)
+        given = [part for chance in chances for part in ("--chance", chance)]
+        result = run("analyse", path, "--column", "said", "--design", design, *given)
+        assert result.exit_code == 0, result.output
+        assert ("epsilon infinite" in result.stdout) == (design != "kuk")
+        shown = json.loads(
+            run("analyse", path, "--column", "said", "--design", design, *given, "--json").stdout
+        )
+        assert (shown["epsilon"] is None) == (design != "kuk")
+        sheet = run("design", design, "--question", "Have you ever?", *given)
+        assert sheet.exit_code != 0
+        assert "leave every answer possible" in sheet.output

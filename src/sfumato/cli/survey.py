@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -38,6 +39,9 @@ class Kind(Enum):
     UNRELATED_QUESTION = "unrelated-question"
     TWO_SAMPLES = "unrelated-question-two-samples"
     CROSSWISE = "crosswise"
+    KUK = "kuk"
+    MANGAT = "mangat"
+    TRIANGULAR = "triangular"
 
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
@@ -123,8 +127,7 @@ def analyse(
     if len(answers) < len(cells):
         left = len(cells) - len(answers)
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
-    if labels is not None:
-        answers = _translated(answers, labels, made)
+    answers = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
     estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
     interval = estimate.interval(level, method)
     binary = isinstance(estimate, surveys.Prevalence)
@@ -141,7 +144,7 @@ def analyse(
         facts = {
             "respondents": estimate.respondents,
             "level": level,
-            "epsilon": made.epsilon,
+            "epsilon": None if math.isinf(made.epsilon) else made.epsilon,
             "estimates": shown,
         }
         typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if binary else {}))))
@@ -150,7 +153,9 @@ def analyse(
         typer.echo(
             f"{name} {value:.4f} (sd {stddev:.4f}), {100 * level:g} % interval {lower:.4f} to {upper:.4f}"
         )
-    typer.echo(f"{estimate.respondents} respondents; epsilon {text_above(made.epsilon)} for each answer")
+    each = "infinite, as an answer rules a truth out,"
+    epsilon = each if math.isinf(made.epsilon) else text_above(made.epsilon)
+    typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
     if binary and estimate.misfit < 0.01:
         typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
 
@@ -180,6 +185,14 @@ def _design(
             _check.refuse("chance", f"be given for {name} of {kind.value}", None, f"pass --chance {name}=2/3")
     found: surveys.Design | surveys.UnrelatedQuestionTwoSamples = made(**values)
     return found
+
+
+def _spelled(answers: list[Any], design: Any) -> list[Any]:
+    """Return the answers as the design spells them: "Yes" and "YES" are "yes", unless both are answers."""
+    known = {answer.casefold(): answer for answer in design.answers if isinstance(answer, str)}
+    if len(known) < len(design.answers):
+        return answers
+    return [known.get(answer.casefold(), answer) if isinstance(answer, str) else answer for answer in answers]
 
 
 def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.designs.crosswise import Crosswise, birthday_share
     from sfumato.local.surveys.designs.design import Design
     from sfumato.local.surveys.designs.forced_category import ForcedCategory
+    from sfumato.local.surveys.designs.kuk import Kuk
+    from sfumato.local.surveys.designs.matrix import MatrixDesign
+    from sfumato.local.surveys.designs.one_sided import Mangat, Triangular
     from sfumato.local.surveys.designs.tasks import Kind, Task
+    from sfumato.local.surveys.designs.two_groups import CheatingDetection, StochasticLieDetector
     from sfumato.local.surveys.designs.two_samples import TwoSamplePrevalence, UnrelatedQuestionTwoSamples
     from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
     from sfumato.local.surveys.designs.yes_or_no import ForcedResponse, TwoCoins, Warner
     from sfumato.local.surveys.estimates.category_shares import Shares
+    from sfumato.local.surveys.estimates.matrix_shares import MatrixShares
+    from sfumato.local.surveys.estimates.noncompliance import CheatingEstimate, LyingEstimate
     from sfumato.local.surveys.estimates.prevalence import Prevalence
+    from sfumato.local.surveys.estimates.prevalence_difference import PrevalenceDifference
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
@@ -41,26 +48,38 @@ if TYPE_CHECKING:
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
+    from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
     from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
 
 __all__ = [
     "LANGUAGES",
     "BinaryDesign",
     "CategoryRisk",
+    "CheatingDetection",
+    "CheatingEstimate",
     "Crosswise",
     "Design",
     "Finding",
     "ForcedCategory",
     "ForcedResponse",
     "Kind",
+    "Kuk",
+    "LogisticFit",
+    "LyingEstimate",
+    "Mangat",
+    "MatrixDesign",
+    "MatrixShares",
     "Plan",
     "Prevalence",
+    "PrevalenceDifference",
     "RespondentRisk",
     "SamplesPlan",
     "Shares",
     "Sheet",
+    "StochasticLieDetector",
     "Stratified",
     "Task",
+    "Triangular",
     "TwoCoins",
     "TwoSamplePrevalence",
     "UnrelatedQuestion",
@@ -72,6 +91,7 @@ __all__ = [
     "goodness_of_fit",
     "independence",
     "instruction_sheet",
+    "logistic_regression",
     "power",
     "power_between",
     "respondents_between",
@@ -89,20 +109,31 @@ __getattr__, __dir__ = attach(
         "LANGUAGES": "sfumato.local.surveys.sheets.sheet",
         "BinaryDesign": "sfumato.local.surveys.designs.binary",
         "CategoryRisk": "sfumato.local.surveys.estimates.risk",
+        "CheatingDetection": "sfumato.local.surveys.designs.two_groups",
+        "CheatingEstimate": "sfumato.local.surveys.estimates.noncompliance",
         "Crosswise": "sfumato.local.surveys.designs.crosswise",
         "Design": "sfumato.local.surveys.designs.design",
         "Finding": "sfumato.local.surveys.inference.hypothesis_tests",
         "ForcedCategory": "sfumato.local.surveys.designs.forced_category",
         "ForcedResponse": "sfumato.local.surveys.designs.yes_or_no",
         "Kind": "sfumato.local.surveys.designs.tasks",
+        "Kuk": "sfumato.local.surveys.designs.kuk",
+        "LogisticFit": "sfumato.local.surveys.regression.logistic",
+        "LyingEstimate": "sfumato.local.surveys.estimates.noncompliance",
+        "Mangat": "sfumato.local.surveys.designs.one_sided",
+        "MatrixDesign": "sfumato.local.surveys.designs.matrix",
+        "MatrixShares": "sfumato.local.surveys.estimates.matrix_shares",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
+        "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
+        "StochasticLieDetector": "sfumato.local.surveys.designs.two_groups",
         "Stratified": "sfumato.local.surveys.inference.weighting",
         "Task": "sfumato.local.surveys.designs.tasks",
+        "Triangular": "sfumato.local.surveys.designs.one_sided",
         "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
@@ -114,6 +145,7 @@ __getattr__, __dir__ = attach(
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
+        "logistic_regression": "sfumato.local.surveys.regression.logistic",
         "power": "sfumato.local.surveys.inference.power",
         "power_between": "sfumato.local.surveys.inference.power",
         "respondents_between": "sfumato.local.surveys.inference.power",

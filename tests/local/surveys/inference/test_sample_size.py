@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from sfumato.errors import ParameterError
@@ -210,3 +211,20 @@ def test_of_many_respondents_none_of_the_next_thrice_the_root_misses() -> None:
         for more in range(-1, round(3 * plan.respondents**0.5))
     ]
     assert after[0] < 0.5 <= min(after[1:])
+
+
+def test_the_published_example_of_the_package_rr() -> None:
+    """Blair, Imai, Zhou (2015): 200 respondents, a die, a prevalence of .2 against 0, one-sided at .01."""
+    die = ForcedResponse(yes="1/6", no="1/6")
+    null, true = die.yes_rate(0.0), die.yes_rate(0.2)
+    errors = [np.sqrt(rate * (1 - rate) / 200) for rate in (null, true)]
+    published = 0.9868872
+    assert ndtr((true - null - ndtri(0.99) * errors[0]) / errors[1]) == pytest.approx(published, abs=5e-8)
+    # Ours is a sum of binomial probabilities, not the normal approximation.
+    options: Any = {"null": 0.0, "prevalence": 0.2, "false_positive_rate": 0.01, "two_sided": False}
+    exact = power(die, respondents=200, **options)
+    least = int(np.argmax(binom.sf(np.arange(200), 200, null) <= 0.01)) + 1
+    assert exact == pytest.approx(float(binom.sf(least - 1, 200, true)), rel=1e-9)
+    assert exact == pytest.approx(published, abs=0.01)
+    plan = respondents_to_tell(die, power=published, **options)
+    assert plan.respondents == pytest.approx(200, rel=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Hashable
 from fractions import Fraction
@@ -145,13 +146,13 @@ class BinaryDesign(Design):
         Returns
         -------
         RespondentRisk
-            Exact fractions.
+            Exact fractions; odds of infinity where only somebody with the trait gives an answer.
         """
         before = chance("prior", prior)
-        odds: dict[Hashable, Fraction] = {}
+        odds: dict[Hashable, Fraction | float] = {}
         posterior: dict[Hashable, Fraction] = {}
         for answer, false, true in zip(self.answers, *self.transition, strict=True):
-            odds[answer] = true / false
+            odds[answer] = true / false if false else math.inf
             posterior[answer] = before * true / (before * true + (1 - before) * false)
         return RespondentRisk(prior=before, posterior=posterior, odds=odds)
 

@@ -30,8 +30,8 @@ class Design(ABC):
 
     Notes
     -----
-    In all designs here an answer's probability for its own category exceeds that for every other one by the
-    same `slope` :math:`s`: the chance of answer :math:`j` is :math:`b_j + s\,\theta_j`, with
+    In all designs here but `MatrixDesign` an answer's probability for its own category exceeds that for every
+    other one by the same `slope` :math:`s`: the chance of answer :math:`j` is :math:`b_j + s\,\theta_j`, with
     :math:`\theta_j` the share of the category and :math:`b_j` the answer's `floor`. So each share follows
     from the count of its own answer, which is binomial.
 
@@ -87,12 +87,15 @@ class Design(ABC):
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of one answer: the log of the largest ratio of probabilities, rounded up."""
+        """The epsilon of one answer: the log of the largest ratio of probabilities, rounded up.
+
+        It is infinite where an answer rules a truth out, however seldom that answer is given.
+        """
         return self.privacy_loss.epsilon(0.0)
 
     @property
-    def odds(self) -> Fraction:
-        """The maximum factor by which one answer moves the odds of anything: exp(epsilon), exact."""
+    def odds(self) -> Fraction | float:
+        """The maximum factor by which one answer moves any odds: exp(epsilon), exact; it may be infinite."""
         return odds_of(self.transition)
 
     def respond(self, truth: Any, rng: Rng = None) -> Any:
@@ -150,13 +153,15 @@ class Design(ABC):
         """
         return counts("answers", answers, self.answers)
 
-    def _check_transition(self, parameter: str) -> None:
-        """Refuse what reveals nothing, shows somebody or cannot be drawn."""
+    def _check_transition(self, parameter: str, *, certain: bool = False) -> None:
+        """Refuse what reveals nothing, shows somebody (unless it may be certain) or cannot be drawn."""
         value = getattr(self, parameter)
-        if any(not 0 < mass < 1 for row in self.transition for mass in row):
+        if any(not any(column) for column in zip(*self.transition, strict=True)):
+            _check.refuse(parameter, "leave every answer possible", value, "leave out an answer of chance 0")
+        if not certain and any(not 0 < mass < 1 for row in self.transition for mass in row):
             remedy = "choose chances at which each truth can give each answer"
             _check.refuse(parameter, "leave every answer possible for every truth", value, remedy)
-        if not self.slope:
+        if len(set(self.transition)) < 2:
             remedy = "choose other chances: such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
         if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MAX:

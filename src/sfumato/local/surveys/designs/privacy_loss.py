@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import permutations
 from typing import TypeAlias
@@ -25,7 +26,8 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
     Parameters
     ----------
     transitions : tuple of rows
-        All entries positive; rows add up to 1.
+        Rows add up to 1; each column has a positive entry. Where it has a zero too the answer rules a truth
+        out, and the epsilon is infinite.
 
     Notes
     -----
@@ -41,7 +43,8 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
     for transition in transitions:
         for null, other in permutations(transition, 2):
             alpha, beta = Fraction(0), Fraction(1)
-            likely = sorted(zip(null, other, strict=True), key=lambda masses: -masses[1] / masses[0])
+            # What only the other can say comes first.
+            likely = sorted(zip(null, other, strict=True), key=lambda masses: _ratio(*masses))
             for p, q in likely:
                 alpha, beta = alpha + p, beta - q
                 points[alpha] = min(beta, points.get(alpha, beta))
@@ -49,16 +52,28 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
     return TradeOff([a for a, _ in hull], [b for _, b in hull], neighboring=Neighboring.REPLACE_ONE)
 
 
-def odds_of(*transitions: Transition) -> Fraction:
-    """Return the maximum factor by which an answer of one of several distributions moves the odds."""
-    columns = (column for transition in transitions for column in zip(*transition, strict=True))
+def odds_of(*transitions: Transition) -> Fraction | float:
+    """Return the maximum factor by which an answer of one of several distributions moves the odds.
+
+    It is infinite where an answer rules a truth out.
+    """
+    columns = [column for transition in transitions for column in zip(*transition, strict=True)]
+    if any(not min(column) for column in columns):
+        return math.inf
     ratios: list[Fraction] = [max(column) / min(column) for column in columns]
     return max(ratios)
+
+
+def _ratio(null: Fraction, other: Fraction) -> tuple[bool, Fraction]:
+    """Return what sorts answers from the likeliest under the other to the likeliest under the null."""
+    return (null > 0, -other / null if null else Fraction(0))
 
 
 def _even_odds(transition: Transition) -> Fraction | None:
     """Return the odds of a true answer to one that is not, where they are the same throughout."""
     count = len(transition)
+    if any(len(row) != count or not all(row) for row in transition):
+        return None
     true = {transition[i][i] for i in range(count)}
     false = {transition[i][j] for i, j in permutations(range(count), 2)}
     if len(true) > 1 or len(false) > 1:

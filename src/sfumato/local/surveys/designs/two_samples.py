@@ -243,7 +243,7 @@ class UnrelatedQuestionTwoSamples:
         return self.privacy_loss.epsilon(0.0)
 
     @property
-    def odds(self) -> Fraction:
+    def odds(self) -> Fraction | float:
         """The maximum factor by which one answer moves the odds of anything: exp(epsilon), exact."""
         return odds_of(*self._extremes)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.local.surveys.estimates.estimated_design import SeveralAnswers
 from sfumato.local.surveys.estimates.intervals import Method, share_bounds
+from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Shares"]
@@ -57,6 +58,12 @@ class Shares:
         """Unbiased estimates, raw: they add up to 1, and may lie outside [0, 1]; NaN for no answers."""
         with np.errstate(invalid="ignore"):
             return self._mapped(self.counts / self.respondents)
+
+    @property
+    def maximum_likelihood(self) -> NDArray[np.float64]:
+        """The likeliest shares: within [0, 1], with the sum 1; the raw ones where these are."""
+        matrix = np.array([[float(mass) for mass in row] for row in self.design.transition])
+        return likeliest_shares([self.counts], [matrix])
 
     @property
     def covariance(self) -> NDArray[np.float64]:

@@ -6,11 +6,11 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Protocol
 
-__all__ = ["EstimatedDesign", "SeveralAnswers", "TwoAnswers"]
+__all__ = ["AnswerMatrix", "EstimatedDesign", "SeveralAnswers", "TwoAnswers"]
 
 
-class EstimatedDesign(Protocol):
-    """What all estimates and tests need; see `sfumato.local.surveys.Design`."""
+class AnswerMatrix(Protocol):
+    """What every estimate needs; see `sfumato.local.surveys.Design`."""
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -23,6 +23,10 @@ class EstimatedDesign(Protocol):
     @property
     def transition(self) -> tuple[tuple[Fraction, ...], ...]:
         """Probability of each answer, a row for each truth."""
+
+
+class EstimatedDesign(AnswerMatrix, Protocol):
+    """What estimates of one share at a time, and tests, need."""
 
     @property
     def slope(self) -> Fraction:

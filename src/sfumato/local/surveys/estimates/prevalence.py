@@ -60,6 +60,11 @@ class Prevalence:
         return float((rate - self.design.yes_if_false) / self.design.slope)
 
     @property
+    def maximum_likelihood(self) -> float:
+        """The likeliest prevalence: the raw one, cut off at 0 and 1; NaN where nobody answered."""
+        return min(1.0, max(0.0, self.prevalence)) if self.respondents else math.nan
+
+    @property
     def variance(self) -> float:
         """Unbiased estimate of the variance, of sampling and randomization together."""
         if self.respondents < 2:

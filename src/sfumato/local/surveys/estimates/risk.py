@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,8 +22,9 @@ class RespondentRisk:
         The chance that they gave it before.
     posterior : dict of Fraction
         The chance after each answer (Bayes).
-    odds : dict of Fraction
-        What each answer multiplies the odds by; the prior does not matter.
+    odds : dict of Fraction or float
+        What each answer multiplies the odds by; the prior does not matter. It is 0 or infinite where an
+        answer is never given with the trait or without it.
 
     Examples
     --------
@@ -34,12 +36,12 @@ class RespondentRisk:
 
     prior: Fraction
     posterior: dict[Hashable, Fraction]
-    odds: dict[Hashable, Fraction]
+    odds: dict[Hashable, Fraction | float]
 
     @property
-    def most(self) -> Fraction:
+    def most(self) -> Fraction | float:
         """The maximum factor by which any answer moves the odds, up or down: exp(epsilon)."""
-        return max(max(factor, 1 / factor) for factor in self.odds.values())
+        return max(max(factor, 1 / factor if factor else math.inf) for factor in self.odds.values())
 
     def __str__(self) -> str:
         parts = (f'{100 * float(chance):.1f} % after "{answer}"' for answer, chance in self.posterior.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, chdtrc
 
 from sfumato import _check
+from sfumato.local.surveys.designs.binary import BinaryDesign
 from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.estimates.category_shares import Shares
 from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
+from sfumato.local.surveys.estimates.prevalence_difference import PrevalenceDifference
 from sfumato.local.surveys.inference.fisher_exact import exact_p_value
+from sfumato.numerics.interval import Interval
 
 __all__ = ["Finding", "goodness_of_fit", "independence", "two_sample"]
 
@@ -42,6 +45,10 @@ class Finding:
         Pearson's or Wald's chi-square; NaN where the test has none.
     degrees : int
         Degrees of freedom; 0 where the test has none.
+    difference : float, optional
+        Where prevalences are compared: how much higher the first one is, raw.
+    interval : Interval, optional
+        A 95 % interval for that difference, approximate; see `PrevalenceDifference` for others.
 
     Examples
     --------
@@ -55,6 +62,8 @@ class Finding:
     method: str
     statistic: float = float("nan")
     degrees: int = 0
+    difference: float | None = None
+    interval: Interval | None = None
 
 
 def goodness_of_fit(
@@ -104,7 +113,14 @@ def goodness_of_fit(
         hits, rate = int(counts[1]), float(rates[1])
         few = float(bdtr(hits, total, rate))
         many = float(bdtr(total - hits, total, 1 - rate))
-        return Finding(p_value=min(1.0, 2 * min(few, many) * (1 + _ROUNDING)), method="exact binomial test")
+        p_value = min(1.0, 2 * min(few, many) * (1 + _ROUNDING))
+        found = Finding(p_value=p_value, method="exact binomial test")
+        if not isinstance(estimate, Prevalence):
+            return found
+        null = float(np.atleast_1d(np.asarray(shares, dtype=np.float64))[-1])
+        lower, upper, _ = estimate.interval(0.95, "wilson")
+        difference = estimate.prevalence - null
+        return replace(found, difference=difference, interval=Interval(lower - null, upper - null))
     statistic = float(_pearson(counts, total * rates))
     degrees = len(counts) - 1
     if method == "chi-square":
@@ -165,7 +181,8 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     if first.design == second.design:
         if degrees == 1:
             hits = int(tables[0, 1]), int(tables[1, 1])
-            return Finding(p_value=exact_p_value(hits, (totals[0], totals[1])), method="Fisher's exact test")
+            p_value = exact_p_value(hits, (totals[0], totals[1]))
+            return _compared(Finding(p_value=p_value, method="Fisher's exact test"), first, second)
         return _contingency(tables)
     statistic = 0.0
     if min(totals) > 0:
@@ -173,12 +190,13 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
         deviation = _covariance(first) + _covariance(second)
         # The last share follows from the others.
         statistic = float(gap[:-1] @ np.linalg.pinv(deviation[:-1, :-1], hermitian=True) @ gap[:-1])
-    return Finding(
+    found = Finding(
         p_value=float(chdtrc(degrees, statistic)),
         method="Wald's chi-square, approximate",
         statistic=statistic,
         degrees=degrees,
     )
+    return _compared(found, first, second)
 
 
 def independence(
@@ -240,7 +258,7 @@ def independence(
         _check.refuse("second", "have an answer for each of first", len(columns[0]), "leave nobody out")
     table = np.zeros((rows[1], columns[1]), np.int64)
     np.add.at(table, (rows[0], columns[0]), 1)
-    found = _contingency(table)
+    found = _by_group(_contingency(table), table, designs)
     if method == "chi-square":
         return found
     if method != "permuted":
@@ -248,12 +266,28 @@ def independence(
     tables = _with_margins(table, np.random.default_rng(_check.integer("seed", seed)))
     drawn = _pearson(tables, _expected(table).ravel())
     above = int((drawn >= found.statistic * (1 - _ROUNDING)).sum())
-    return Finding(
-        p_value=(1 + above) / (1 + _RUNS),
-        method="chi-square, permuted",
-        statistic=found.statistic,
-        degrees=found.degrees,
-    )
+    return replace(found, p_value=(1 + above) / (1 + _RUNS), method="chi-square, permuted")
+
+
+def _compared(found: Finding, first: Estimated, second: Estimated) -> Finding:
+    """Return what was found with the difference of two prevalences, where there are two."""
+    if not isinstance(first, Prevalence) or not isinstance(second, Prevalence):
+        return found
+    apart = PrevalenceDifference(first=first, second=second)
+    return replace(found, difference=apart.difference, interval=apart.interval())
+
+
+def _by_group(
+    found: Finding, table: NDArray[np.int64], designs: tuple[Design | None, Design | None]
+) -> Finding:
+    """Return what was found with the difference of the prevalences in two groups that were asked directly."""
+    asked = designs if designs[0] is None else designs[::-1]
+    rows = table if designs[0] is None else table.T
+    design = asked[1]
+    if asked[0] is not None or not isinstance(design, BinaryDesign) or len(rows) != 2:
+        return found
+    one, two = (Prevalence(design=design, yes=int(yes), respondents=int(no + yes)) for no, yes in rows)
+    return _compared(found, one, two)
 
 
 def _check_estimates(**estimates: object) -> None:

@@ -107,7 +107,7 @@ def _estimators(design: Design, words: Words) -> list[Block]:
 
 
 def _privacy(design: Design | UnrelatedQuestionTwoSamples, words: Words) -> list[Block]:
-    shown, factor = text_above(design.epsilon, 5), text_above(fraction_up(design.odds), 4)
+    shown, factor = text_above(design.epsilon, 5), text_above(fraction_up(Fraction(design.odds)), 4)
     return [Heading(words.privacy), Text(words.epsilon.format(epsilon=shown, factor=factor))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -122,6 +123,14 @@ def instruction_sheet(
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
+    if not isinstance(design, UnrelatedQuestionTwoSamples) and (not design.tasks or math.isinf(design.odds)):
+        rule, found = (
+            "leave every answer possible for every truth",
+            "one of them rules a truth out, or no device gives the chances",
+        )
+        _check.refuse_state(
+            "design", rule, found, "write the sheet by hand: what stands on these would be false"
+        )
     words = _WORDS[language]
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)

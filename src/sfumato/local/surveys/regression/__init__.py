@@ -1,0 +1,1 @@
+"""Regression models in which a variable is known only through randomized answers."""

@@ -1,0 +1,110 @@
+"""Profile likelihood: the maximum over all coefficients but one, and the interval that it gives."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from sfumato.local.surveys.regression.likelihood import Array, Maximum, Problem, maximize
+
+__all__ = ["profile_bounds", "profile_maximum"]
+
+_STEPS: Final = 10
+_NEAR: Final = 1e-6
+
+
+def profile_maximum(problem: Problem, best: Array, direction: Array, value: float) -> float:
+    """Return the largest log likelihood at which a combination of the coefficients has a value.
+
+    Parameters
+    ----------
+    problem : Problem
+    best : array
+        Where the search begins: the maximum, say.
+    direction : array
+        The weights of the combination.
+    value : float
+    """
+    return _maximum_at(problem, direction, value, best)[0]
+
+
+def profile_bounds(
+    problem: Problem, best: Maximum, direction: Array, level: float, *, reach: float
+) -> tuple[float, float]:
+    r"""Return the values of a combination of coefficients that a likelihood-ratio test does not reject.
+
+    Parameters
+    ----------
+    problem : Problem
+    best : Maximum
+        Its maximum.
+    direction : array
+        The weights of the combination.
+    level : float
+        Wanted coverage.
+    reach : float
+        How far from the maximum an end is looked for, and no less far than to 0 and as much beyond. An end
+        that is not found there is infinite.
+
+    Notes
+    -----
+    Twice the fall of the profile log likelihood is a chi-square with one degree of freedom in the limit
+    (Wilks), so the values at which it is at most that quantile are an interval. It follows the likelihood
+    where that is no parabola, and does not depend on how the parameter is written.
+    """
+    return _end(problem, best, direction, level, -reach), _end(problem, best, direction, level, reach)
+
+
+def _end(problem: Problem, best: Maximum, direction: Array, level: float, reach: float) -> float:
+    """Return one end; the sign of the reach is its side."""
+    middle, side = float(direction @ best.coefficients), math.copysign(1.0, reach)
+    target = float(ndtri((1 + level) / 2))
+    path = {0.0: best.coefficients}
+    known = {0.0: -target}
+
+    def excess(distance: float) -> float:
+        """Return the signed root of the fall of the profile, less its limit: nearly a straight line."""
+        if distance not in known:
+            start = _extrapolated(path, distance)
+            height, path[distance] = _maximum_at(problem, direction, middle + side * distance, start)
+            known[distance] = math.sqrt(2 * max(0.0, best.height - height)) - target
+        return known[distance]
+
+    near, far = 0.0, min(target * _scale(best, direction), abs(reach) / _STEPS)
+    first, limit = far, abs(reach) + abs(middle)
+    while excess(far) < 0:
+        if far >= limit:
+            return math.copysign(math.inf, reach)
+        near, far = far, min(2 * far, far + max(abs(reach), far) / _STEPS, limit)
+    return middle + side * float(brentq(excess, near, far, xtol=_NEAR * first, rtol=1e-9))
+
+
+def _extrapolated(path: dict[float, Array], distance: float) -> Array:
+    """Return a guess at the coefficients there: on the line through the two nearest that are known."""
+    nearest = sorted(path, key=lambda known: abs(known - distance))[:2]
+    first = path[nearest[0]]
+    if len(nearest) < 2:
+        return first
+    slope = (first - path[nearest[1]]) / (nearest[0] - nearest[1])
+    return first + slope * (distance - nearest[0])
+
+
+def _maximum_at(problem: Problem, direction: Array, value: float, start: Array) -> tuple[float, Array]:
+    """Return the height and the coefficients of the maximum where the combination has the value."""
+    free = np.linalg.qr(direction[:, None], mode="complete")[0][:, 1:]
+    shift = direction * ((value - float(direction @ start)) / float(direction @ direction))
+    found = maximize(problem, start + shift, free)
+    return found.height, found.coefficients
+
+
+def _scale(best: Maximum, direction: Array) -> float:
+    """Return the standard deviation of the combination by the observed information; 1 where it has none."""
+    try:
+        variance = float(direction @ np.linalg.solve(best.information, direction))
+    except np.linalg.LinAlgError:
+        return 1.0
+    return math.sqrt(variance) if 0 < variance < 1e4 else 1.0
