@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sfumato.federated.distributed_noise.planning import plan_bits
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.flower.mod import FlowerSecureAggregationMod
+    from sfumato.federated.flower.noise_mod import FlowerDistributedNoiseMod
+    from sfumato.federated.flower.noise_workflow import FlowerDistributedNoiseWorkflow
     from sfumato.federated.flower.workflow import FlowerSecureAggregationWorkflow
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
@@ -73,6 +75,8 @@ __all__ = [
     "DistributedDiscreteGaussian",
     "DistributedSkellam",
     "EstimatedCount",
+    "FlowerDistributedNoiseMod",
+    "FlowerDistributedNoiseWorkflow",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
     "Nebula",
@@ -124,6 +128,8 @@ __getattr__, __dir__ = attach(
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
+        "FlowerDistributedNoiseMod": "sfumato.federated.flower.noise_mod",
+        "FlowerDistributedNoiseWorkflow": "sfumato.federated.flower.noise_workflow",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "Nebula": "sfumato.federated.threshold_reporting.nebula",
