@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.federated.dap.task import DapTask
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
     from sfumato.federated.distributed_noise.planning import plan_bits
+    from sfumato.federated.distributed_noise.poisson_binomial import DistributedPoissonBinomial
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.flower.mod import FlowerSecureAggregationMod
     from sfumato.federated.flower.noise_mod import FlowerDistributedNoiseMod
@@ -73,6 +74,7 @@ __all__ = [
     "CountedPrefixes",
     "DapTask",
     "DistributedDiscreteGaussian",
+    "DistributedPoissonBinomial",
     "DistributedSkellam",
     "EstimatedCount",
     "FlowerDistributedNoiseMod",
@@ -126,6 +128,7 @@ __getattr__, __dir__ = attach(
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
+        "DistributedPoissonBinomial": "sfumato.federated.distributed_noise.poisson_binomial",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
         "FlowerDistributedNoiseMod": "sfumato.federated.flower.noise_mod",

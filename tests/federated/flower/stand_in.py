@@ -46,10 +46,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put modules in Flower's place until a test ends."""
     app = SimpleNamespace(ConfigRecord=dict, RecordDict=Content, Message=Message)
     compat = SimpleNamespace(
-        arrayrecord_to_parameters=lambda record, keep_input: record,
+        arrayrecord_to_parameters=_parameters,
         parameters_to_arrayrecord=lambda parameters, keep_input: parameters,
         fitins_to_recorddict=_fit_content,
-        recorddict_to_fitins=lambda content, keep_input: content.fit,
+        recorddict_to_fitins=_instructions,
         recorddict_to_fitres=lambda content, keep_input: content.fit,
     )
     common = SimpleNamespace(
@@ -83,6 +83,20 @@ def _fit_content(instructions: Any, keep_input: bool) -> Content:
     content = Content()
     content.fit = instructions
     return content
+
+
+def _parameters(record: list[Any], keep_input: bool) -> list[Any]:
+    found = list(record)
+    if not keep_input:
+        record.clear()
+    return found
+
+
+def _instructions(content: Content, keep_input: bool) -> Any:
+    found = content.fit
+    if not keep_input:
+        content.fit = None
+    return found
 
 
 class Network:

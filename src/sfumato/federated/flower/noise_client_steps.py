@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import parse
-from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
 from sfumato.federated.flower.client_steps import ClientLimits, take_step
 from sfumato.federated.flower.noisy_changes import read_noise, round_loss
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -43,7 +43,7 @@ class NoiseLimits:
     delta: float
     colluders: int
 
-    def check(self, plan: SecureAggregation, noise: AdditiveNoise, spent: str) -> PrivacyLoss:
+    def check(self, plan: SecureAggregation, noise: DistributedMechanism, spent: str) -> PrivacyLoss:
         """Return the loss of this round and the earlier ones, or refuse the round."""
         loss = round_loss(plan, noise, self.colluders)
         total = loss_from_json(spent) + loss if spent else loss

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
 from sfumato.federated.flower.fit_round import FitRound
 from sfumato.federated.flower.noisy_changes import NoisyChanges, round_loss
 from sfumato.federated.flower.server_round import ServerRound
@@ -28,7 +28,7 @@ class FlowerDistributedNoiseWorkflow:
 
     Parameters
     ----------
-    noise : DistributedDiscreteGaussian or DistributedSkellam
+    noise : DistributedDiscreteGaussian, DistributedSkellam or DistributedPoissonBinomial
         For the clients that one round samples at most, and as many entries as the model has parameters. A
         round with fewer than its ``minimum_survivors`` is aborted before anything is unmasked.
     degree, threshold : int or None, default None
@@ -81,7 +81,7 @@ class FlowerDistributedNoiseWorkflow:
 
     def __init__(
         self,
-        noise: AdditiveNoise,
+        noise: DistributedMechanism,
         *,
         degree: int | None = None,
         threshold: int | None = None,
@@ -89,7 +89,7 @@ class FlowerDistributedNoiseWorkflow:
         ledger: Any = None,
         delta: float | None = None,
     ) -> None:
-        _check.instance("noise", noise, AdditiveNoise, "pass DistributedDiscreteGaussian(...)")
+        _check.instance("noise", noise, DistributedMechanism, "pass DistributedDiscreteGaussian(...)")
         _check.ledger(ledger)
         if ledger is not None:
             delta = _check.unit_interval("delta", delta, "say where a round's charge is read")

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import canonical, parse
-from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
 from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
+from sfumato.federated.distributed_noise.poisson_binomial import DistributedPoissonBinomial
 from sfumato.federated.distributed_noise.skellam import DistributedSkellam
 from sfumato.federated.flower.weighted_vectors import split_shapes
 from sfumato.federated.secure_aggregation.degree import security_failure_bound
@@ -25,13 +26,14 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["NoisyChanges", "read_noise", "round_loss"]
 
-_KINDS: Final[dict[str, type[AdditiveNoise]]] = {
+_KINDS: Final[dict[str, type[DistributedMechanism]]] = {
     "discrete-gaussian": DistributedDiscreteGaussian,
+    "poisson-binomial": DistributedPoissonBinomial,
     "skellam": DistributedSkellam,
 }
 
 
-def read_noise(text: str) -> AdditiveNoise:
+def read_noise(text: str) -> DistributedMechanism:
     """Return the noise whose document a text is.
 
     Parameters
@@ -41,7 +43,7 @@ def read_noise(text: str) -> AdditiveNoise:
 
     Returns
     -------
-    AdditiveNoise
+    DistributedMechanism
 
     Raises
     ------
@@ -56,14 +58,14 @@ def read_noise(text: str) -> AdditiveNoise:
     return kind.from_json(document)
 
 
-def round_loss(plan: SecureAggregation, noise: AdditiveNoise, colluders: int) -> PrivacyLoss:
+def round_loss(plan: SecureAggregation, noise: DistributedMechanism, colluders: int) -> PrivacyLoss:
     """Return what a round costs against the server and some colluding clients, under zero-out.
 
     Parameters
     ----------
     plan : SecureAggregation
         That carries the noise's messages.
-    noise : AdditiveNoise
+    noise : DistributedMechanism
     colluders : int
 
     Returns
@@ -105,14 +107,14 @@ class NoisyChanges:
 
     Parameters
     ----------
-    noise : AdditiveNoise
+    noise : DistributedMechanism
     seed : bytes
         Of the rotation: public, and new for each round.
     start : sequence of ndarray
         The parameters that the clients change.
     """
 
-    noise: AdditiveNoise
+    noise: DistributedMechanism
     seed: bytes
     start: Sequence[NDArray[np.float64]]
 
