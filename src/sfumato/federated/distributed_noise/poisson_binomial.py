@@ -74,11 +74,11 @@ class DistributedPoissonBinomial(DistributedMechanism):
         The most that an entry moves a coin's chance, from 2^-20 to 1/4; rounded down to a multiple of 2^-32.
         The smaller, the more noise.
     draws : int
-        Coins of a client for each entry, an even number; `calibrated` takes the most that some bits hold.
+        Coins of a client for each entry, an even number; ``calibrated`` takes the most that some bits hold.
     colluders : int, default 0
         So many clients may work with the server: their coins do not count. Below ``minimum_survivors``.
     clipped : float, default 1e-6
-        The most probable that an entry of a client's rotated vector is clipped to `entry_bound`.
+        The most probable that an entry of a client's rotated vector is clipped to ``entry_bound``.
 
     Attributes
     ----------

@@ -4,8 +4,8 @@ Each of H honest clients draws m coins for an entry, each with a chance within :
 neighbors differ in one client, whose coins have the chance :math:`1/2 + \theta t` or 1/2; :math:`|t| \le 1`.
 
 *Theorem.* There is a number :math:`G_\alpha`, computed here, with
-:math:`(\alpha - 1) D_\alpha \le t^2 G_\alpha` for both orders of the two distributions of the sum, whatever the other
-clients' chances are. So entries with :math:`t_1, t_2, \dots`, whose coins are independent, cost
+:math:`(\alpha - 1) D_\alpha \le t^2 G_\alpha` for both orders of the two distributions of the sum, whatever
+the other clients' chances are. So entries with :math:`t_1, t_2, \dots`, whose coins are independent, cost
 :math:`G_\alpha \sum t_j^2 / (\alpha - 1)` together: it is the L2 norm that counts.
 
 *Proof.*
