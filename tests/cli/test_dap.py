@@ -113,6 +113,9 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
     assert "--certificate must come" in refused(
         "serve", collector, "--folder", tmp_path, "--certificate", collector
     )
+    serve = ["serve", tmp_path / "t" / "leader.json", "--folder", tmp_path / "store"]
+    for option, name in (("--reports", "reports"), ("--waiting", "waiting"), ("--per-address", "address")):
+        assert f"{name} must be an integer of at least 1" in refused(*serve, option, 0)
     assert "be a collector" in refused("collect", tmp_path / "t" / "leader.json")
     assert "must be readable" in refused("collect", tmp_path / "none.json")
     assert "measurements must be numbers" in refused("upload", task, "yes")

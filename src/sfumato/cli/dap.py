@@ -21,6 +21,7 @@ from sfumato.privacy._outward import text_above
 from sfumato.server.dap.dap_client import DapUploader, collect_batch
 from sfumato.server.dap.party import DapParty, new_parties, read_task
 from sfumato.server.dap.running import serve_dap
+from sfumato.server.dap.upload_limits import UploadLimits
 from sfumato.server.limits import Limits
 
 __all__ = ["app"]
@@ -32,6 +33,7 @@ app = typer.Typer(
 
 _GROUP: Final = 256
 _FORMAT: Final = Format("sfumato.dap-result")
+_UPLOADS: Final = UploadLimits()
 _MODES: Final = {mode.name.lower().replace("_", "-"): mode for mode in BatchMode}
 PartyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="PARTY", help="The party's JSON file, secret.")]
 Epsilon: TypeAlias = Annotated[
@@ -91,6 +93,13 @@ def serve(
     port: Annotated[int | None, typer.Option("--port", help="That of the task's URL unless given.")] = None,
     connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 500,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
+    reports: Annotated[
+        int, typer.Option("--reports", help="Of the task at most, if the party is the leader.")
+    ] = _UPLOADS.reports,
+    waiting: Annotated[int, typer.Option("--waiting", help="Reports that wait at most.")] = _UPLOADS.waiting,
+    per_address: Annotated[
+        int, typer.Option("--per-address", help="Reports an hour of one address.")
+    ] = _UPLOADS.address,
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
     certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
 ) -> None:
@@ -103,6 +112,7 @@ def serve(
         host=host,
         port=port,
         limits=Limits(connections=connections, seconds=seconds),
+        uploads=UploadLimits(reports=reports, waiting=waiting, address=per_address),
         certificate=(certificate, certificate_key) if certificate and certificate_key else None,
         say=_say_now,
     )

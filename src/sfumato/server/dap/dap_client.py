@@ -201,6 +201,10 @@ def _key(peer: HttpPeer) -> HpkeConfig:
 
 def _asked(peer: HttpPeer, method: str, path: str, body: bytes | None = None, media: str = "") -> bytes:
     status, answer = peer.ask(method, path, body, media)
+    if status in (429, 503):
+        raise SourceError(
+            f"{peer.url} must have room for the request, got status {status}: it takes no more now; try later"
+        )
     if not 200 <= status < 300:
         problem = problem_in(status, answer)
         raise SourceError(
