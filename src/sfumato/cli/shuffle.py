@@ -19,6 +19,7 @@ from sfumato._durable import new_file
 from sfumato._wire import Format
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import refuse_unwritable, write_text
+from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device, shuffle
@@ -108,14 +109,12 @@ def serve_collection(
     rate: Annotated[float, typer.Option("--rate", help="Maximum of envelopes a second.")] = float("inf"),
     connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 500,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
-    certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
-    certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
 ) -> None:
     """Run the shuffler of a collection until it is asked to end."""
-    if (certificate is None) != (certificate_key is None):
-        _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
+    pair = certificate_pair(certificate, certificate_key)
     specification = _read(file)
-    pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
         device.PublicCollection.from_specification(specification),
         shuffle.SecretKey.from_file(key, "shuffler"),
