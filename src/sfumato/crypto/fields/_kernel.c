@@ -180,6 +180,9 @@ static PyObject *py_fixed_key_aes(PyObject *self, PyObject *args) {
     return finish(at, 3, good, "keys must have 16 bytes a row, seeds whole blocks, and out as many for each seed");
 }
 
+/* Found once: to ask a processor takes longer than to mask a short vector. */
+static int vaes;
+
 static PyObject *py_add_keystream(PyObject *self, PyObject *args) {
     (void)self;
     int width, less, narrow;
@@ -188,7 +191,7 @@ static PyObject *py_add_keystream(PyObject *self, PyObject *args) {
     int good = (width == 4 || width == 8) && at[0].len == 32 && at[1].len % width == 0 && has_aes();
     if (good) {
         Py_BEGIN_ALLOW_THREADS
-        add_keystream(at[0].buf, at[1].buf, at[1].len, width, less, narrow);
+        add_keystream(at[0].buf, at[1].buf, at[1].len, width, less, vaes && !narrow);
         Py_END_ALLOW_THREADS
     }
     return finish(at, 2, good, "the key must have 32 bytes, and the total whole words of 4 or 8 bytes");
@@ -229,4 +232,7 @@ static struct PyModuleDef definition = {
     .m_size = 0,           .m_methods = methods,                      .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__kernel(void) {
+    vaes = find_vaes();
+    return PyModuleDef_Init(&definition);
+}
