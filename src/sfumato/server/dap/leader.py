@@ -56,7 +56,7 @@ class Leader:
         self.party, self.task, self.now = party, party.task, now
         self.preparation = Preparation(party.task, Role.LEADER, party.key, party.verify_key or b"")
         self.store = AggregatorStore(folder, party.task, Role.LEADER)
-        self._counts = UploadCounts(uploads or UploadLimits(), self.store)
+        self.uploads = UploadCounts(uploads or UploadLimits(), self.store)
 
     def upload(self, network: bytes, body: bytes) -> bytes:
         """Take reports that came from a network, and return the statuses of those that are refused.
@@ -70,7 +70,7 @@ class Leader:
         self._refuse_extensions(reports)
         now, statuses = self.now(), []
         with self.store.transaction():
-            self._counts.admit(network, len(reports), now)
+            self.uploads.admit(network, len(reports), now)
             for report in reports:
                 wrong = self._taken(report, now)
                 if wrong is not None:
@@ -95,12 +95,12 @@ class Leader:
             return ReportError.INVALID_MESSAGE
         if self.task.batch_mode == BatchMode.TIME_INTERVAL and self.store.closed(metadata.time, None):
             return ReportError.REPORT_REPLAYED
-        if self._counts.full:
+        if self.uploads.full:
             known = self.store.execute("SELECT 1 FROM report WHERE id = ?", (metadata.report_id,)).fetchone()
             return None if known else ReportError.REPORT_DROPPED
         values = (metadata.report_id, metadata.time, report.to_bytes())
         new = self.store.execute("INSERT OR IGNORE INTO report VALUES (?, ?, ?, NULL)", values).rowcount
-        self._counts.remember(new)
+        self.uploads.remember(new)
         return None
 
     def put_collection(self, job: bytes, body: bytes) -> bytes:

@@ -122,6 +122,8 @@ class LeaderWork:
                 selector = BatchQuery(self._task.batch_mode, batch_id=batch)
                 request = AggregationJobInitReq(b"", selector, tuple(inits)).to_bytes()
                 self._store.execute("INSERT INTO job VALUES (?, ?, NULL, ?)", (job, request, batch))
+        with self._store.transaction():  # not in the one above, which can fail to the last
+            self._leader.uploads.leave(len(reports))
         self._begun[job] = mine
         return True
 

@@ -18,7 +18,6 @@ _ADDRESSES: Final = 100_000
 _WAITING_BYTES: Final = 1 << 32
 _OVERHEAD: Final = 256
 _KNOWN: Final = "SELECT count(*) FROM report"
-# The index of reports without a job holds few: those in a job are at most one job's.
 _WAITING: Final = "SELECT count(*) FROM report WHERE content IS NOT NULL AND job IS NULL"
 
 
@@ -72,15 +71,16 @@ class UploadCounts:
 
     Notes
     -----
-    The store is asked how many reports wait only when as many have come as could wait at the last answer.
-    Reports of a transaction that fails stay counted until the process ends.
+    The store is asked how many reports there are, and how many of them wait, at the beginning only: to count a
+    million that wait takes seconds, in which nothing else is done. Reports of a transaction that fails stay
+    counted until the process ends.
     """
 
     def __init__(self, limits: UploadLimits, store: AggregatorStore) -> None:
-        self._limits, self._store = limits, store
+        self._limits = limits
         self._most = min(limits.waiting, max(1, _WAITING_BYTES // _report_bytes(store.task)))
         self._known: int = store.execute(_KNOWN).rows[0][0]
-        self._room = 0
+        self._waiting: int = store.execute(_WAITING).rows[0][0]
         self._hour: float = 0
         self._of: dict[bytes, int] = {}
 
@@ -100,11 +100,8 @@ class UploadCounts:
         if sent > self._limits.address:
             why = f"one address sends at most {self._limits.address} reports an hour"
             raise Problem(429, why, retry_after=int(self._hour + _HOUR - now) + 1)
-        if self._room < count:
-            self._room = self._most - self._store.execute(_WAITING).rows[0][0]
-        if self._room < count:
+        if self._waiting + count > self._most:
             raise Problem(503, f"at most {self._most} reports wait at a time", retry_after=60)
-        self._room -= count
         self._of[network] = sent
 
     @property
@@ -113,8 +110,13 @@ class UploadCounts:
         return self._known >= self._limits.reports
 
     def remember(self, new: int) -> None:
-        """Count reports that were stored."""
+        """Count reports that were stored, and wait."""
         self._known += new
+        self._waiting += new
+
+    def leave(self, count: int) -> None:
+        """Count reports that wait no more."""
+        self._waiting -= count
 
 
 def _report_bytes(task: DapTask) -> int:
