@@ -185,6 +185,9 @@ def test_bad_parameters_are_refused() -> None:
         ({"dimension": 0}, "dimension must be an integer of at least 1"),
         ({"dimension": 2**28 + 1}, "dimension must be at most 2^28"),
         ({"clip_norm": 0.0}, "clip_norm must be positive"),
+        ({"clip_norm": 5e-324}, "clip_norm must be from 2^-400 to 2^400"),
+        ({"clip_norm": 2.0**-401}, "clip_norm must be from 2^-400 to 2^400"),
+        ({"clip_norm": 2.0**401}, "clip_norm must be from 2^-400 to 2^400"),
         ({"theta": 0.2500001}, "theta must be from 2^-20 to 1/4"),
         ({"theta": 2.0**-21}, "theta must be from 2^-20 to 1/4"),
         ({"draws": 3}, "draws must be even, got 3"),
@@ -195,6 +198,11 @@ def test_bad_parameters_are_refused() -> None:
         with pytest.raises(ParameterError) as refused:
             DistributedPoissonBinomial(**(SMALL | changed))
         assert str(refused.value).startswith(message), refused.value
+    for norm in (2.0**-400, 2.0**400):
+        extreme = DistributedPoissonBinomial(**(SMALL | {"clip_norm": norm}))
+        found = extreme.decode(extreme.encode([norm, -norm], b"seed"), b"seed")
+        assert np.isfinite(found / norm).all()
+        assert 0 < extreme.variance(6) < math.inf
     noise = DistributedPoissonBinomial(**SMALL)
     for vector in ([1.0], [[1.0, 2.0]], ["a", "b"]):
         with pytest.raises(ParameterError, match=r"^vector must be 2 numbers"):

@@ -30,6 +30,8 @@ _GRID: Final = 32
 """Chances are whole numbers of 2^-32."""
 _LEAST_THETA: Final = 2.0**-20
 _LARGEST_THETA: Final = 0.25
+_LARGEST_NORM: Final = 2.0**400
+"""No square of a number in units of vectors leaves the floats, nor does one over it."""
 _CLOSE: Final = 1_000_000
 """A theta that meets a budget is the largest one to a part in so many."""
 _BLOCK: Final = 1 << 20
@@ -69,7 +71,7 @@ class DistributedPoissonBinomial(DistributedMechanism):
     dimension : int
         Entries of a vector.
     clip_norm : float
-        Each vector is scaled down to this L2 norm where it is longer.
+        Each vector is scaled down to this L2 norm where it is longer; from 2^-400 to 2^400.
     theta : float
         The most that an entry moves a coin's chance, from 2^-20 to 1/4; rounded down to a multiple of 2^-32.
         The smaller, the more noise.
@@ -139,6 +141,8 @@ class DistributedPoissonBinomial(DistributedMechanism):
         self._check_clients()
         self._check_survivors()
         self._set("clip_norm", _check.positive("clip_norm", self.clip_norm))
+        if not 1 / _LARGEST_NORM <= self.clip_norm <= _LARGEST_NORM:
+            _check.refuse("clip_norm", "be from 2^-400 to 2^400", self.clip_norm, "use other units")
         theta = _check.positive("theta", self.theta)
         if not _LEAST_THETA <= theta <= _LARGEST_THETA:
             _check.refuse("theta", "be from 2^-20 to 1/4", self.theta, "call calibrated")
