@@ -28,8 +28,8 @@ class FlowerDistributedNoiseMod:
     minimum_survivors : int
         A client takes part in no round that could end with fewer vectors in the sum.
     epsilon, delta : float
-        What all rounds of a client may cost together. Before a key is made, a round that would exceed it is
-        refused, whatever the server asks for.
+        What all rounds of a client in one run may cost together. Before a key is made, a round that would
+        exceed it is refused, whatever the server asks for.
     colluders : int, default 0
         So many other clients may collude with the server, those that it invents included.
     minimum_degree : int, default 2
@@ -42,13 +42,14 @@ class FlowerDistributedNoiseMod:
 
     Notes
     -----
-    Guarantee: (epsilon, delta)-DP under zero-out, of all messages that the client sends over all rounds,
-    against the server and ``colluders`` clients, who know their own noise, on the conditions of
+    Guarantee: (epsilon, delta)-DP under zero-out, of all messages that the client sends over all rounds of
+    one run of Flower, against the server and ``colluders`` clients, who know their own noise, on the conditions of
     `DistributedDiscreteGaussian` and of `SecureAggregation` in the semi-honest mode: the server follows the
     protocol, and Flower has no register of identities, so that clients it invents count as colluders.
     Zero-out means: the client takes part and adds noise, and its change is exchanged for zeros. So whether a
-    client is there, fails or is late must not depend on its data. What is counted is in Flower's context of
-    the node and lasts as long as that.
+    client is there, fails or is late must not depend on its data. What is counted is in Flower's context,
+    which is one run's and one node's: the next run begins at zero, and so does a node that was started again.
+    Runs over the same data add up; nobody counts that here.
 
     The client's change is what training returns less what it was given, clipped to the round's norm; the
     number of examples and metrics are not sent. Any request but to train is refused, since evaluations and

@@ -41,6 +41,8 @@ class UploadLimits:
     -----
     Addresses are counted in memory, for at most an hour, and never written. Of more than 100,000 in an hour
     the further ones share one count. Behind a proxy all clients have the proxy's address: bound them there.
+    The bounds keep the leader's disk and memory. They do not keep out who sends from many addresses: that one
+    can use up ``waiting`` for a time, and ``reports`` for good.
 
     Examples
     --------
@@ -71,8 +73,8 @@ class UploadCounts:
 
     Notes
     -----
-    The store is asked how many reports there are, and how many of them wait, at the beginning only: to count a
-    million that wait takes seconds, in which nothing else is done. Reports of a transaction that fails stay
+    The store is asked how many reports there are, and how many of them wait, at the beginning only: to count
+    a million that wait takes seconds, in which nothing else is done. Reports of a transaction that fails stay
     counted until the process ends.
     """
 
