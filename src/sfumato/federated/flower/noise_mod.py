@@ -43,9 +43,10 @@ class FlowerDistributedNoiseMod:
     Notes
     -----
     Guarantee: (epsilon, delta)-DP under zero-out, of all messages that the client sends over all rounds of
-    one run of Flower, against the server and ``colluders`` clients, who know their own noise, on the conditions of
-    `DistributedDiscreteGaussian` and of `SecureAggregation` in the semi-honest mode: the server follows the
-    protocol, and Flower has no register of identities, so that clients it invents count as colluders.
+    one run of Flower, against the server and ``colluders`` clients, who know their own noise, on the
+    conditions of `DistributedDiscreteGaussian` and of `SecureAggregation` in the semi-honest mode: the server
+    follows the protocol, and Flower has no register of identities, so that clients it invents count as
+    colluders.
     Zero-out means: the client takes part and adds noise, and its change is exchanged for zeros. So whether a
     client is there, fails or is late must not depend on its data. What is counted is in Flower's context,
     which is one run's and one node's: the next run begins at zero, and so does a node that was started again.
