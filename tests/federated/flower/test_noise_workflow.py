@@ -137,6 +137,19 @@ def test_the_noise_in_the_sum_is_the_noise_that_is_priced() -> None:
     )
 
 
+def test_a_client_without_the_mod_has_dropped_out() -> None:
+    network = Network(free_mod(), NODES, start(), train)
+    answered = network.answer
+
+    def answer(message: Message) -> Message:
+        reply = answered(message)
+        return Message(Content(), reply_to=message) if message.metadata.node == 44 else reply
+
+    network.answer = answer  # type: ignore[method-assign]
+    FlowerDistributedNoiseWorkflow(NOISE)(network, network.context)
+    assert [proxy.node_id for proxy, _ in network.results] == [node for node in NODES if node != 44]
+
+
 def test_a_round_below_the_minimum_is_aborted_masked_and_charged(ledger: Ledger) -> None:
     workflow = FlowerDistributedNoiseWorkflow(PRIVATE, ledger=ledger, delta=DELTA)
     network = Network(free_mod(epsilon=100.0, colluders=1), NODES, start(), train)

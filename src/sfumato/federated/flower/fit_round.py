@@ -65,7 +65,7 @@ class FitRound:
         return sum(math.prod(shape) for shape in self.shapes)
 
     def exchange(self, grid: Any, work: ServerRound, timeout: float | None) -> None:
-        """Send the requests of the four steps, and take the replies.
+        """Send the requests of the four steps, and take the replies; one of another kind is none.
 
         Raises
         ------
@@ -83,7 +83,7 @@ class FitRound:
             replies = grid.send_and_receive(messages, timeout=timeout)
             work.take(
                 {
-                    reply.metadata.src_node_id: dict(reply.content.config_records[CONFIG])
+                    reply.metadata.src_node_id: dict(reply.content.config_records.get(CONFIG, {}))
                     for reply in replies
                     if not reply.has_error()
                 }
