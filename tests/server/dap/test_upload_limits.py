@@ -127,6 +127,16 @@ def test_what_is_refused_costs_no_count_of_what_waits(tmp_path: Path) -> None:
         assert stored(pair) == 8
 
 
+@pytest.mark.parametrize("limits", [{"waiting": 2, "address": 9}, {"waiting": 9, "address": 2}])
+def test_nobody_is_told_to_try_again_what_never_fits(tmp_path: Path, limits: dict[str, int]) -> None:
+    with limited(tmp_path, **limits) as pair:
+        status, headers, body = sent(pair, pair.reports([1, 1, 1]))
+        assert (status, json.loads(body)["detail"]) == (413, "a request has at most 2 reports")
+        assert "retry-after" not in headers
+        assert stored(pair) == 0
+        assert sent(pair, pair.reports([1, 1]))[0] == 200
+
+
 def test_few_long_reports_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = parties(2, vdaf={"type": "Prio3Histogram", "length": 100, "chunk_length": 10})
     with limited(tmp_path / "1", made) as pair:

@@ -92,8 +92,11 @@ class UploadCounts:
         Raises
         ------
         Problem
-            With the status 429 or 503.
+            With the status 413 if so many are never taken at once, or else 429 or 503.
         """
+        most = min(self._most, self._limits.address)
+        if count > most:
+            raise Problem(413, f"a request has at most {most} reports")
         if not self._hour <= now < self._hour + _HOUR:
             self._hour, self._of = now, {}
         if network not in self._of and len(self._of) >= _ADDRESSES:
