@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--part", choices=PARTS, default="aggregation", help="what is measured (aggregation)")
     parser.add_argument("--bits", type=int, default=18, help="the sums are modulo 2^bits")
     parser.add_argument("--large", action="store_true", help="also 10,000 clients x 10,000 entries")
-    parser.add_argument("--seeds", type=int, default=4, help="of trainings on digits, which need torch")
+    parser.add_argument("--seeds", type=int, default=24, help="of trainings on digits, which need torch")
     parser.add_argument("--reports", type=int, default=100_000, help="of STAR")
     options = parser.parse_args(argv)
     if options.part == "aggregation":

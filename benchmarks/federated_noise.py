@@ -6,8 +6,12 @@ import time
 
 import numpy as np
 
-from sfumato.federated import DistributedDiscreteGaussian, DistributedSkellam
-from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
+from sfumato.federated import (
+    DistributedDiscreteGaussian,
+    DistributedPoissonBinomial,
+    DistributedSkellam,
+)
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
 from sfumato.privacy import analytic_gaussian_stddev
 
 __all__ = ["noise_errors"]
@@ -19,13 +23,14 @@ DELTA = 1e-5
 def noise_errors() -> None:
     """Print a row for each mechanism, size, epsilon and number of bits; one in ten clients drops out."""
     print(f"\nerror of the distributed sum over the central Gaussian's, delta {DELTA:g}, 10 % dropped")
-    print("  clients  entries  epsilon  bits  discrete Gaussian  Skellam  (target 1.05)   CPU s a client")
+    print("  clients  entries  epsilon  bits  discrete Gaussian  Skellam  Poisson binomial  (target 1.05)")
+    print("                                   CPU s a client: Gaussian, Poisson binomial")
     for clients, dimension in SIZES:
         vectors = _vectors(clients * 9 // 10, dimension)
         for epsilon in (1.0, 3.0):
             central = analytic_gaussian_stddev(sensitivity=1.0, epsilon=epsilon, delta=DELTA)
             for bits in (16, 18):
-                noises: list[AdditiveNoise] = [
+                noises: list[DistributedMechanism] = [
                     kind.calibrated(
                         epsilon=epsilon,
                         delta=DELTA,
@@ -35,12 +40,13 @@ def noise_errors() -> None:
                         clip_norm=1.0,
                         bits=bits,
                     )
-                    for kind in (DistributedDiscreteGaussian, DistributedSkellam)
+                    for kind in (DistributedDiscreteGaussian, DistributedSkellam, DistributedPoissonBinomial)
                 ]
-                (first, spent), (second, _) = (_error(noise, vectors) for noise in noises)
+                (first, spent), (second, _), (third, coins) = (_error(noise, vectors) for noise in noises)
                 print(
                     f"  {clients:7,}  {dimension:7,}  {epsilon:7g}  {bits:4}  {first / central:17.3f}"
-                    f"  {second / central:7.3f}  {'':14}   {spent / len(vectors):.4f}"
+                    f"  {second / central:7.3f}  {third / central:16.3f}"
+                    f"  {spent / len(vectors):.4f} {coins / len(vectors):.4f}"
                 )
 
 
@@ -52,7 +58,7 @@ def _vectors(count: int, dimension: int) -> np.ndarray:
     return vectors
 
 
-def _error(noise: AdditiveNoise, vectors: np.ndarray) -> tuple[float, float]:
+def _error(noise: DistributedMechanism, vectors: np.ndarray) -> tuple[float, float]:
     """The root mean squared error of one sum, and the CPU seconds of encoding."""
     start = time.process_time()
     total = np.zeros(noise.padded, np.int64)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from scipy.stats import t as student
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
@@ -58,11 +59,13 @@ def training_accuracy(seeds: int) -> None:
     found = 100 * np.array(scores)
     below = found[:, 0] - found[:, 1]
     error = below.std(ddof=1) / np.sqrt(seeds)
+    half = float(student.ppf(0.975, seeds - 1)) * error
     print(f"\nfederated training on digits, {_CLIENTS:,} clients of 1 or 2 images, {_ROUNDS} rounds of all")
     print(f"  user-level epsilon {_EPSILON} at delta {_DELTA}; {_MINIMUM} survivors, {_COLLUDERS} colluders")
     print(f"  trusted server      {found[:, 0].mean():8.2f} % of the test images ({seeds} seeds)")
     print(f"  distributed noise   {found[:, 1].mean():8.2f} %, 5 % of the clients lost in each round")
     print(f"  difference          {below.mean():8.2f} points, standard error {error:.2f} (target at most 1)")
+    print(f"  95 % interval of it {below.mean() - half:8.2f} to {below.mean() + half:.2f}, by Student's t")
     _masked_round(noise.noise_multiplier)
 
 

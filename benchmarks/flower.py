@@ -7,25 +7,39 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from sfumato.federated import FlowerSecureAggregationMod, FlowerSecureAggregationWorkflow
+from sfumato.federated import (
+    DistributedDiscreteGaussian,
+    FlowerDistributedNoiseMod,
+    FlowerDistributedNoiseWorkflow,
+    FlowerSecureAggregationMod,
+    FlowerSecureAggregationWorkflow,
+)
+from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.privacy import Neighboring
 
 __all__ = ["main"]
 
 CLIENTS, FEATURES = 10, 6
+NOISY_CLIENTS, NOISY_ROUNDS, DELTA = 40, 5, 1e-5
 WEIGHTS = np.linspace(-2.0, 2.0, FEATURES)
 
 
 def main() -> int:
-    """Train a linear model over ten clients, of whom one fails in each round; then search for a mask."""
+    """Search for a mask; then train a linear model, with masks only, and with distributed noise."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flower", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--part", choices=["all", "masks", "noise"], default="all")
     options = parser.parse_args()
-    search()
-    simulate(options.rounds)
+    if options.part in ("all", "masks"):
+        search()
+        simulate(options.rounds)
+    if options.part in ("all", "noise"):
+        simulate_noise()
     return 0
 
 
@@ -63,7 +77,60 @@ def search(bits: int = 20) -> None:
 
 
 def simulate(rounds: int) -> None:
-    """Run the workflow and the mod by ray."""
+    """Run the workflow and the mod by ray; the client whose turn it is fails in each round."""
+    run_in_flower(
+        clients=CLIENTS,
+        rounds=rounds,
+        mod=FlowerSecureAggregationMod(minimum_survivors=8),
+        workflow=FlowerSecureAggregationWorkflow(minimum_share=0.8, max_weight=100),
+        failing=lambda number, client: client == number % CLIENTS,
+    )
+
+
+def simulate_noise() -> None:
+    """Run the workflow and the mod with distributed noise and a ledger; two rounds are to be aborted.
+
+    Too few clients survive the third; the last would cost the clients more than they allow.
+    """
+    noise = DistributedDiscreteGaussian(
+        clients=NOISY_CLIENTS,
+        minimum_survivors=NOISY_CLIENTS * 9 // 10,
+        colluders=2,
+        dimension=FEATURES,
+        clip_norm=2.0,
+        noise_multiplier=2.0,
+        bits=18,
+    )
+    epsilon = (noise.privacy_loss * NOISY_ROUNDS).epsilon(DELTA)
+    with Ledger.open(
+        None,
+        budget=Budget.approximate(epsilon=10.0, delta=DELTA),
+        privacy_unit="client",
+        neighboring=Neighboring.ZERO_OUT,
+        dataset=Dataset(schema="rows of the clients", fingerprint=lambda key: "0" * 64),
+    ) as ledger:
+        workflow = FlowerDistributedNoiseWorkflow(noise, ledger=ledger, delta=DELTA)
+        run_in_flower(
+            clients=NOISY_CLIENTS,
+            rounds=NOISY_ROUNDS + 1,  # the last one is beyond what the clients allow
+            mod=FlowerDistributedNoiseMod(
+                minimum_survivors=noise.minimum_survivors, epsilon=epsilon, delta=DELTA, colluders=2
+            ),
+            workflow=workflow,
+            failing=lambda number, client: client < (6 if number == 3 else 1),
+        )
+        charged = len(ledger.entries())
+    loss = workflow.privacy_loss
+    epsilon = loss.epsilon(DELTA)
+    print(f"epsilon of {workflow.rounds} rounds at delta {DELTA:g}, {loss.neighboring}: {epsilon:.3f}")
+    print(f"charges in the ledger: {charged}; aborted: {workflow.aborted}")
+    print(workflow.trust_report(DELTA))
+
+
+def run_in_flower(
+    *, clients: int, rounds: int, mod: Any, workflow: Any, failing: Callable[[int, int], bool]
+) -> None:
+    """Train a linear model in Flower's simulation, and print the largest error of a weight by round."""
     import flwr.client  # noqa: PLC0415
     import flwr.common  # noqa: PLC0415
     import flwr.server  # noqa: PLC0415
@@ -72,7 +139,7 @@ def simulate(rounds: int) -> None:
     import flwr.simulation  # noqa: PLC0415
 
     class Client(flwr.client.NumPyClient):  # type: ignore[misc]
-        """A client with rows of its own; the one whose turn it is fails while it trains."""
+        """A client with rows of its own; one whose turn it is fails while it trains."""
 
         def __init__(self, number: int) -> None:
             self.number = number
@@ -81,7 +148,7 @@ def simulate(rounds: int) -> None:
             self.targets = self.inputs @ WEIGHTS
 
         def fit(self, parameters: list[Any], config: dict[str, Any]) -> tuple[list[Any], int, dict[str, Any]]:
-            if self.number == int(config["round"]) % CLIENTS:
+            if failing(int(config["round"]), self.number):
                 raise RuntimeError("this client drops out")
             (weights,) = parameters
             for _ in range(5):
@@ -92,7 +159,6 @@ def simulate(rounds: int) -> None:
     def client_fn(context: Any) -> Any:
         return Client(int(context.node_config["partition-id"])).to_client()
 
-    app = flwr.client.ClientApp(client_fn=client_fn, mods=[FlowerSecureAggregationMod(minimum_survivors=8)])
     server = flwr.server.ServerApp()
 
     def error(_: int, parameters: list[Any], __: dict[str, Any]) -> tuple[float, dict[str, Any]]:
@@ -103,7 +169,8 @@ def simulate(rounds: int) -> None:
         strategy = flwr.server.strategy.FedAvg(
             fraction_fit=1.0,
             fraction_evaluate=0.0,
-            min_available_clients=CLIENTS,
+            min_fit_clients=clients,  # all nodes, also where they are still being registered
+            min_available_clients=clients,
             initial_parameters=flwr.common.ndarrays_to_parameters([np.zeros(FEATURES, np.float32)]),
             on_fit_config_fn=lambda number: {"round": number},
             evaluate_fn=error,
@@ -111,14 +178,13 @@ def simulate(rounds: int) -> None:
         legacy = flwr.server.LegacyContext(
             context=context, config=flwr.server.ServerConfig(num_rounds=rounds), strategy=strategy
         )
-        workflow = FlowerSecureAggregationWorkflow(minimum_share=0.8, max_weight=100)
         flwr.server.workflow.DefaultWorkflow(fit_workflow=workflow)(grid, legacy)
         print("largest error of a weight by round:", [loss for _, loss in legacy.history.losses_centralized])
 
     flwr.simulation.run_simulation(
         server_app=server,
-        client_app=app,
-        num_supernodes=CLIENTS,
+        client_app=flwr.client.ClientApp(client_fn=client_fn, mods=[mod]),
+        num_supernodes=clients,
         backend_config={"client_resources": {"num_cpus": 1, "num_gpus": 0}},
     )
 

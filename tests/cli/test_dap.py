@@ -16,6 +16,8 @@ from typing import Any
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
+from sfumato.federated.dap.task import base64url
+from sfumato.server.dap.party import DapParty
 
 MAIN = "from sfumato.cli.main import main; main()"
 
@@ -97,6 +99,35 @@ def test_a_histogram_from_its_files_to_its_sum(tmp_path: Path) -> None:
         assert "must" in refused("upload", folder / "task.json", 3)
 
 
+def test_parties_make_their_own_secrets(tmp_path: Path) -> None:
+    for role in ("leader", "helper", "collector"):
+        (tmp_path / f"{role}.part").write_text(answered("keygen", role, tmp_path / f"{role}.secret"))
+        assert (tmp_path / f"{role}.secret").stat().st_mode & 0o77 == 0
+    make = ["task", "Prio3Count", tmp_path / "task", "--min-batch-size", 5, "--collector"]
+    answered(*make, tmp_path / "collector.part")
+    assert [path.name for path in (tmp_path / "task").iterdir()] == ["task.json"]
+    assert "--collector must be the collector's public part" in refused(*make, tmp_path / "helper.part")
+    task, told = tmp_path / "task" / "task.json", {}
+    for role, others in (("leader", ("collector", "helper")), ("helper", ("leader",)), ("collector", ())):
+        join = ["join", task, tmp_path / f"{role}.secret", *(tmp_path / f"{one}.part" for one in others)]
+        told[role] = answered(*join, "--output", tmp_path / f"{role}.json").splitlines()
+    number = json.loads(task.read_text())["task_id"]
+    parties = {role: DapParty.from_file(tmp_path / f"{role}.json") for role in told}
+    for role, party in parties.items():
+        assert base64url(party.task.task_id) == number
+        assert told[role][0] == f"{role} of task {party.task.task_id.hex()}"
+    assert told["leader"][1:] == told["helper"][1:]
+    assert told["collector"][1:] == []
+    assert told["leader"][1].startswith("the other aggregator must see the same number: ")
+    assert parties["leader"].verify_key == parties["helper"].verify_key is not None
+    assert parties["leader"].accepts(parties["collector"].sends)
+    assert parties["helper"].accepts(parties["leader"].sends)
+    assert "role must be one of leader, helper, collector" in refused("keygen", "client", tmp_path / "c")
+    assert "be a new one" in refused("keygen", "leader", tmp_path / "leader.secret")
+    join = ["join", task, tmp_path / "leader.secret", tmp_path / "helper.part"]
+    assert "must be those of helper and collector" in refused(*join, "--output", tmp_path / "x")
+
+
 def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
     make = ["task", "Prio3Count", tmp_path / "t", "--min-batch-size", 5]
     assert "--batch-mode must be one of" in refused(*make, "--batch-mode", "all")
@@ -113,6 +144,9 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path) -> None:
     assert "--certificate must come" in refused(
         "serve", collector, "--folder", tmp_path, "--certificate", collector
     )
+    serve = ["serve", tmp_path / "t" / "leader.json", "--folder", tmp_path / "store"]
+    for option, name in (("--reports", "reports"), ("--waiting", "waiting"), ("--per-address", "address")):
+        assert f"{name} must be an integer of at least 1" in refused(*serve, option, 0)
     assert "be a collector" in refused("collect", tmp_path / "t" / "leader.json")
     assert "must be readable" in refused("collect", tmp_path / "none.json")
     assert "measurements must be numbers" in refused("upload", task, "yes")

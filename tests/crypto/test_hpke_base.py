@@ -10,6 +10,7 @@ from sfumato.crypto.hpke_base import (
     AES_128_GCM,
     CHACHA20_POLY1305,
     TAG,
+    full_order,
     open_base,
     public_point,
     seal_base,
@@ -66,3 +67,4 @@ def test_what_differs_in_any_part_does_not_open() -> None:
 def test_a_point_of_small_order_is_no_key(point: bytes) -> None:
     with pytest.raises(ValueError, match="Error computing shared key"):
         seal_base(point, b"", b"", b"")
+    assert not full_order(point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,14 +14,18 @@ import typer
 from sfumato import _check
 from sfumato._wire import Format
 from sfumato.cli.output.writing import write_text
+from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.errors import ParameterError
 from sfumato.federated.dap.collection_messages import BatchMode, Interval
+from sfumato.federated.dap.report_messages import TASK_ID_SIZE
 from sfumato.federated.dap.task import DapTask, unbase64url
 from sfumato.federated.dap.version import Role
 from sfumato.privacy._outward import text_above
 from sfumato.server.dap.dap_client import DapUploader, collect_batch
 from sfumato.server.dap.party import DapParty, new_parties, read_task
+from sfumato.server.dap.party_secrets import PartySecrets, PublicPart, agreement_number
 from sfumato.server.dap.running import serve_dap
+from sfumato.server.dap.upload_limits import UploadLimits
 from sfumato.server.limits import Limits
 
 __all__ = ["app"]
@@ -32,11 +37,43 @@ app = typer.Typer(
 
 _GROUP: Final = 256
 _FORMAT: Final = Format("sfumato.dap-result")
+_ROLES: Final = {role.name.lower(): role for role in (Role.LEADER, Role.HELPER, Role.COLLECTOR)}
+_UPLOADS: Final = UploadLimits()
 _MODES: Final = {mode.name.lower().replace("_", "-"): mode for mode in BatchMode}
 PartyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="PARTY", help="The party's JSON file, secret.")]
 Epsilon: TypeAlias = Annotated[
     float | None, typer.Option("--epsilon", help="Of each aggregator's own noise, for each batch.")
 ]
+
+
+@app.command()
+def keygen(
+    role: Annotated[str, typer.Argument(help="leader, helper or collector.")],
+    output: Annotated[Path, typer.Argument(help="A new file for the secrets.")],
+) -> None:
+    """Draw one party's secrets: they go to a file, and the public part for the others is printed."""
+    if role not in _ROLES:
+        _check.refuse("role", f"be one of {', '.join(_ROLES)}", role, "choose one of them")
+    secrets = PartySecrets.generate(_ROLES[role])
+    secrets.to_file(output)
+    typer.echo(json.dumps(secrets.public.specification()))
+
+
+@app.command()
+def join(
+    file: Annotated[Path, typer.Argument(metavar="TASK", help="The task's public JSON file.")],
+    secrets: Annotated[Path, typer.Argument(help="The file of this party's secrets.")],
+    parts: Annotated[list[Path] | None, typer.Argument(help="Public parts of the other parties.")] = None,
+    *,
+    output: Annotated[Path, typer.Option("--output", help="A new file for the party, secret.")],
+) -> None:
+    """Make one party of a task, from its own secrets and what the others made public."""
+    given = [PublicPart.from_file(path) for path in parts or ()]
+    party = PartySecrets.from_file(secrets).joined(read_task(file), given)
+    party.to_file(output)
+    typer.echo(f"{party.role.name.lower()} of task {party.task.task_id.hex()}")
+    if party.verify_key is not None:
+        typer.echo(f"the other aggregator must see the same number: {agreement_number(party.verify_key)}")
 
 
 @app.command()
@@ -59,21 +96,33 @@ def task(
     ] = 3600,
     leader: Annotated[str, typer.Option("--leader", help="The leader's URL.")] = "http://127.0.0.1:8421",
     helper: Annotated[str, typer.Option("--helper", help="The helper's URL.")] = "http://127.0.0.1:8422",
+    collector: Annotated[
+        Path | None, typer.Option("--collector", help="The collector's public part: make no secrets.")
+    ] = None,
 ) -> None:
-    """Write down a new task: what is public, and the secrets of leader, helper and collector."""
+    """Write down a new task; without --collector also all secrets of the three parties, for trials."""
     if batch_mode not in _MODES:
         _check.refuse("--batch-mode", f"be one of {', '.join(_MODES)}", batch_mode, "choose one of them")
-    parties = new_parties(
-        vdaf={"type": vdaf, **dict(_number(text) for text in parameter or ())},
-        min_batch_size=min_batch_size,
-        batch_mode=_MODES[batch_mode],
-        time_precision=time_precision,
-        leader=leader,
-        helper=helper,
-        epsilon=epsilon,
-        delta=delta,
-    )
-    made = parties[Role.LEADER].task
+    parameters: dict[str, Any] = {
+        "vdaf": {"type": vdaf, **dict(_number(text) for text in parameter or ())},
+        "min_batch_size": min_batch_size,
+        "batch_mode": _MODES[batch_mode],
+        "time_precision": time_precision,
+        "leader": leader,
+        "helper": helper,
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    parties: dict[Role, DapParty] = {}
+    if collector is None:
+        parties = new_parties(**parameters)
+        made = parties[Role.LEADER].task
+    else:
+        part = PublicPart.from_file(collector)
+        if part.role != Role.COLLECTOR:
+            rule = "be the collector's public part"
+            _check.refuse("--collector", rule, part.role.name.lower(), "name the collector's file")
+        made = DapTask(task_id=os.urandom(TASK_ID_SIZE), collector=part.key, **parameters)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_text(folder / "task.json", json.dumps(made.specification(), indent=2) + "\n")
     for role, party in parties.items():
@@ -91,19 +140,26 @@ def serve(
     port: Annotated[int | None, typer.Option("--port", help="That of the task's URL unless given.")] = None,
     connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 500,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
-    certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
-    certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
+    reports: Annotated[
+        int, typer.Option("--reports", help="Of the task at most, if the party is the leader.")
+    ] = _UPLOADS.reports,
+    waiting: Annotated[int, typer.Option("--waiting", help="Reports that wait at most.")] = _UPLOADS.waiting,
+    per_address: Annotated[
+        int, typer.Option("--per-address", help="Reports an hour of one address.")
+    ] = _UPLOADS.address,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
 ) -> None:
     """Run the leader or the helper of a task until it is asked to end."""
-    if (certificate is None) != (certificate_key is None):
-        _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
+    pair = certificate_pair(certificate, certificate_key)
     serve_dap(
         DapParty.from_file(file),
         folder,
         host=host,
         port=port,
         limits=Limits(connections=connections, per_address=None, seconds=seconds),
-        certificate=(certificate, certificate_key) if certificate and certificate_key else None,
+        uploads=UploadLimits(reports=reports, waiting=waiting, address=per_address),
+        certificate=pair,
         say=_say_now,
     )
 

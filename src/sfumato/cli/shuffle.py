@@ -18,6 +18,7 @@ from sfumato._wire import Format
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
+from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
@@ -115,14 +116,12 @@ def serve_collection(
         str, typer.Option("--metrics-host", help="An address of this machine for it.")
     ] = "127.0.0.1",
     json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
-    certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
-    certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
 ) -> None:
     """Run the shuffler of a collection until it is asked to end."""
-    if (certificate is None) != (certificate_key is None):
-        _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
+    pair = certificate_pair(certificate, certificate_key)
     specification = _read(file)
-    pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
         device.PublicCollection.from_specification(specification),
         shuffle.SecretKey.from_file(key, "shuffler"),

@@ -16,7 +16,15 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-__all__ = ["AES_128_GCM", "CHACHA20_POLY1305", "TAG", "open_base", "public_point", "seal_base"]
+__all__ = [
+    "AES_128_GCM",
+    "CHACHA20_POLY1305",
+    "TAG",
+    "full_order",
+    "open_base",
+    "public_point",
+    "seal_base",
+]
 
 AES_128_GCM: Final = 1
 """The registered number of AES-128-GCM."""
@@ -44,6 +52,21 @@ def public_point(secret: bytes) -> bytes:
     32
     """
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def full_order(point: bytes) -> bool:
+    """Report whether bytes are a public key that can be sealed for: 32 bytes, and no point of small order.
+
+    Examples
+    --------
+    >>> full_order(public_point(bytes(range(32)))), full_order(bytes(32)), full_order(b"short")
+    (True, False, False)
+    """
+    try:  # every secret key is a multiple of the small orders, so that any one finds them (RFC 7748, 6.1)
+        X25519PrivateKey.from_private_bytes(bytes(_SIZE)).exchange(X25519PublicKey.from_public_bytes(point))
+    except ValueError:
+        return False
+    return True
 
 
 def seal_base(

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.crypto.fields import _kernel
 
 __all__ = ["SEED", "MaskStream", "Words", "word_type"]
 
@@ -38,6 +39,8 @@ Words = NDArray[np.unsignedinteger[Any]]
 _BLOCK: Final = 16
 _PIECE: Final = 1 << 18
 """Bytes that are expanded at a time, so that a piece is added while it is in the cache."""
+_HAS_AES: Final = _kernel.has_aes()
+"""Whether the processor adds keystreams by instructions for AES: in one pass, without a buffer."""
 
 
 def word_type(bits: int) -> type[np.unsignedinteger[Any]]:
@@ -105,7 +108,7 @@ class MaskStream:
         seed : bytes
             `SEED` bytes.
         """
-        self._apply(np.add, total, seed)
+        self._apply(total, seed, less=False)
 
     def subtract(self, total: Words, seed: bytes) -> None:
         """Subtract a seed's vector from a sum in place.
@@ -117,9 +120,15 @@ class MaskStream:
         seed : bytes
             `SEED` bytes.
         """
-        self._apply(np.subtract, total, seed)
+        self._apply(total, seed, less=True)
 
-    def _apply(self, operation: np.ufunc, total: Words, seed: bytes) -> None:
+    def _apply(self, total: Words, seed: bytes, *, less: bool) -> None:
+        if _HAS_AES:
+            _kernel.add_keystream(total.itemsize, less, False, seed, total[: self.length])
+        else:
+            self._apply_pieces(np.subtract if less else np.add, total, seed)
+
+    def _apply_pieces(self, operation: np.ufunc, total: Words, seed: bytes) -> None:
         encryptor = Cipher(algorithms.AES(seed), modes.CTR(bytes(_BLOCK))).encryptor()
         itemsize = total.itemsize
         step = len(self._zeros) // itemsize

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from sfumato.federated.dap.task import DapTask
     from sfumato.federated.distributed_noise.discrete_gaussian import DistributedDiscreteGaussian
     from sfumato.federated.distributed_noise.planning import plan_bits
+    from sfumato.federated.distributed_noise.poisson_binomial import DistributedPoissonBinomial
     from sfumato.federated.distributed_noise.skellam import DistributedSkellam
     from sfumato.federated.flower.mod import FlowerSecureAggregationMod
+    from sfumato.federated.flower.noise_mod import FlowerDistributedNoiseMod
+    from sfumato.federated.flower.noise_workflow import FlowerDistributedNoiseWorkflow
     from sfumato.federated.flower.workflow import FlowerSecureAggregationWorkflow
     from sfumato.federated.secure_aggregation.client import SecureAggregationClient
     from sfumato.federated.secure_aggregation.degree import NeighborPlan, plan_neighbors
@@ -71,8 +74,11 @@ __all__ = [
     "CountedPrefixes",
     "DapTask",
     "DistributedDiscreteGaussian",
+    "DistributedPoissonBinomial",
     "DistributedSkellam",
     "EstimatedCount",
+    "FlowerDistributedNoiseMod",
+    "FlowerDistributedNoiseWorkflow",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
     "Nebula",
@@ -122,8 +128,11 @@ __getattr__, __dir__ = attach(
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
+        "DistributedPoissonBinomial": "sfumato.federated.distributed_noise.poisson_binomial",
         "DistributedSkellam": "sfumato.federated.distributed_noise.skellam",
         "EstimatedCount": "sfumato.federated.threshold_reporting.sample_and_threshold",
+        "FlowerDistributedNoiseMod": "sfumato.federated.flower.noise_mod",
+        "FlowerDistributedNoiseWorkflow": "sfumato.federated.flower.noise_workflow",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "Nebula": "sfumato.federated.threshold_reporting.nebula",

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from sfumato import _check
-from sfumato.federated.distributed_noise.additive_noise import AdditiveNoise
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
 from sfumato.federated.secure_aggregation.degree import security_failure_bound
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 from sfumato.federated.trust_report import Collusion, TrustReport
@@ -64,7 +64,7 @@ def _two_lists(plan: SecureAggregation) -> int:
 
 def secure_aggregation_report(
     plan: SecureAggregation,
-    noise: AdditiveNoise | None = None,
+    noise: DistributedMechanism | None = None,
     *,
     delta: float | None = None,
     rounds: int = 1,
@@ -75,7 +75,7 @@ def secure_aggregation_report(
     Parameters
     ----------
     plan : SecureAggregation
-    noise : DistributedDiscreteGaussian or DistributedSkellam, optional
+    noise : DistributedDiscreteGaussian, DistributedSkellam or DistributedPoissonBinomial, optional
         What the clients add before their vectors are masked.
     delta : float, optional
         Where epsilon is read; needed with noise.
@@ -120,7 +120,7 @@ is no differential privacy.
         return TrustReport(
             setting=setting, colluding="clients", statements=_masking(plan), delta=None, rows=()
         )
-    _check.instance("noise", noise, AdditiveNoise, "leave it out")
+    _check.instance("noise", noise, DistributedMechanism, "leave it out")
     fitting = (plan.length, plan.bits, plan.modular) == (noise.padded, noise.bits, True)
     if not fitting or plan.minimum_survivors < noise.minimum_survivors:
         rule = "be for the plan's vectors and survivors"
@@ -138,7 +138,7 @@ is no differential privacy.
     )
 
 
-def _around(plan: SecureAggregation, noise: AdditiveNoise) -> list[int]:
+def _around(plan: SecureAggregation, noise: DistributedMechanism) -> list[int]:
     fewest, breaking = plan.minimum_survivors, fewest_breaking(plan)
     around = [0, 1, noise.colluders, breaking // 2, breaking - 1, breaking, fewest - 1]
     if not _complete(plan):
@@ -147,7 +147,7 @@ def _around(plan: SecureAggregation, noise: AdditiveNoise) -> list[int]:
 
 
 def _collusion(
-    plan: SecureAggregation, noise: AdditiveNoise, colluders: int, delta: float, times: int
+    plan: SecureAggregation, noise: DistributedMechanism, colluders: int, delta: float, times: int
 ) -> Collusion:
     if _check.integer("colluders", colluders) >= plan.clients:
         _check.refuse("colluders", f"be below the {plan.clients} clients", colluders, "leave one honest")
@@ -169,7 +169,7 @@ def _collusion(
     return Collusion(colluders=colluders, masks_hold=True, epsilon=epsilon)
 
 
-def _epsilon(noise: AdditiveNoise, colluders: int, delta: float, times: int) -> float | None:
+def _epsilon(noise: DistributedMechanism, colluders: int, delta: float, times: int) -> float | None:
     """Return what is left against so many colluders; one client's own noise always is."""
     among = min(colluders, noise.minimum_survivors - 1)
     found = (noise.loss_against(among) * times).epsilon(delta)
@@ -206,7 +206,7 @@ def _masking(plan: SecureAggregation, *, noisy: bool = False) -> tuple[str, ...]
     return learned, broken, alone, server
 
 
-def _noising(noise: AdditiveNoise, own: float | None) -> tuple[str, ...]:
+def _noising(noise: DistributedMechanism, own: float | None) -> tuple[str, ...]:
     left = "no bound" if own is None else f"epsilon {text_above(own, 4)}"
     trusted = (
         "Clipping and noise are the clients' own: neither is checked by the server. A client that does not "

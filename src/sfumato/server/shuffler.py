@@ -16,7 +16,8 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.collection import NONCE, PublicCollection
 from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
 from sfumato.numerics.randomness.source import RandomSource, random_source
-from sfumato.server.store import Report, Store, refuse_folder
+from sfumato.server.store import Report, Store
+from sfumato.server.store_file import refuse_folder
 
 __all__ = ["Shuffler"]
 

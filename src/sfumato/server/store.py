@@ -9,22 +9,21 @@ is.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn, final
+from typing import Final, final
 
 import numpy as np
 
 from sfumato import _check
-from sfumato._durable import sync_folder
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.randomness.source import RandomSource
+from sfumato.server.store_file import opened_store, store_connection
 
-__all__ = ["Report", "Store", "refuse_folder"]
+__all__ = ["Report", "Store"]
 
 Report = tuple[bytes, bytes]
 """A nonce, and the sealed records of its client."""
@@ -33,15 +32,6 @@ _FORMAT: Final = 1
 _MAX_BYTES: Final = 900_000_000
 _TAKEN: Final = b"\x01"
 _FREE: Final = b"\x00"
-_PRAGMAS: Final = (
-    "PRAGMA locking_mode = EXCLUSIVE",  # one process at a time, until it ends
-    "PRAGMA journal_mode = TRUNCATE",  # what was overwritten does not stay in a journal
-    "PRAGMA synchronous = EXTRA",
-    "PRAGMA fullfsync = ON",
-    "PRAGMA secure_delete = ON",
-    "PRAGMA temp_store = MEMORY",  # not in the system's folder, beyond our own
-    "PRAGMA trusted_schema = OFF",
-)
 _SLOTS: Final = (
     "SELECT count(*), min(number), max(number), total(substr(content, 1, 1) = ?) FROM slot "
     "WHERE typeof(content) = 'blob' AND length(content) = ?"
@@ -52,12 +42,6 @@ _TABLES: Final = (
     "CREATE TABLE nonce (value BLOB PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE batch (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
 )
-
-
-def refuse_folder(folder: Path, error: OSError) -> NoReturn:
-    """Refuse a folder that could not be written to; the reason is the system's."""
-    found = f"{str(folder)!r} is not: {(error.strerror or 'a failure').lower()}"
-    _check.refuse_state("folder", "be one that can be written to", found, "choose another")
 
 
 @final
@@ -108,44 +92,20 @@ class Store:
             _check.refuse("a batch", rule, size * width, "make batches of fewer clients")
         self._size, self._width, self._mixed, self._source = size, width, mixed, source
         self._process = os.getpid()
-        try:
-            missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for folder in missing:
-                sync_folder(folder.parent)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            refuse_folder(path.parent, error)
-        self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
-        try:
+        self._connection = store_connection(path)
+        with opened_store(self._connection, path.name, "shuffler"):
             self._open(path, collection)
-        except BaseException:
-            self._connection.close()
-            raise
 
     def _open(self, path: Path, collection: bytes) -> None:
-        try:
-            for pragma in _PRAGMAS:
-                self._connection.execute(pragma)
-            self._connection.execute("BEGIN EXCLUSIVE")
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-            tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if not version and tables == (0,):
-                self._make(collection)
-            self._connection.execute("COMMIT")
-            known = self._connection.execute("SELECT id FROM collection").fetchone()
-            own = (version or _FORMAT, known) == (_FORMAT, (collection,))
-            whole = own and self._whole()
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-                raise ParameterError(
-                    f"{path.name!r} must be open in one shuffler only, got a second; stop the other"
-                ) from error
-            raise ParameterError(
-                f"{path.name!r} must be a shuffler's store, got {str(error)!r}; use another folder"
-            ) from error
-        except UnicodeDecodeError:  # of what SQLite says of a damaged schema
-            own, whole = True, False
+        self._connection.execute("BEGIN EXCLUSIVE")
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not version and tables == (0,):
+            self._make(collection)
+        self._connection.execute("COMMIT")
+        known = self._connection.execute("SELECT id FROM collection").fetchone()
+        own = (version or _FORMAT, known) == (_FORMAT, (collection,))
+        whole = own and self._whole()
         if not own:
             raise ParameterError(
                 f"{path.name!r} must be the store of this collection, got another's; use another folder"

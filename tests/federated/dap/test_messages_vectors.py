@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.crypto.hpke_base import public_point
 from sfumato.federated.dap.aggregation_messages import (
     AggregationJobContinueReq,
     AggregationJobInitReq,
@@ -204,7 +205,8 @@ def test_messages_come_back() -> None:
         + ReportUploadStatus(TWO, ReportError(9)).to_bytes()
     )
     assert [(one.report_id, one.error.value) for one in decoded_statuses(statuses)] == [(ONE, 3), (TWO, 9)]
-    configs = (HpkeConfig(1, bytes(32)), HpkeConfig(2, bytes(32), aead=3), HpkeConfig(3, b"x", kem=0x10))
+    point = public_point(bytes(32))
+    configs = (HpkeConfig(1, point), HpkeConfig(2, point, aead=3), HpkeConfig(3, b"x", kem=0x10))
     assert decoded_configs(encoded_configs(*configs)) == configs
     assert [one.usable for one in configs] == [True, True, False]
 

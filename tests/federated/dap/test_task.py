@@ -25,6 +25,20 @@ from sfumato.federated.dap.version import Role
 
 KEY = HpkeKey(bytes(range(32)), 7)
 COUNT = {"type": "Prio3Count"}
+# The canonical points of orders 1, 2, 4, 8 and 8 (cr.yp.to/ecdh.html), and one with its top bit set.
+SMALL_ORDER = tuple(
+    map(
+        bytes.fromhex,
+        (
+            "00" * 32,
+            "01" + "00" * 31,
+            "ec" + "ff" * 30 + "7f",
+            "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+            "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+            "00" * 31 + "80",
+        ),
+    )
+)
 
 
 def made(**changes: Any) -> DapTask:
@@ -75,8 +89,10 @@ def test_the_function_is_bound_to_the_task() -> None:
         ({"start": 1}, "be below 2"),
         ({"delta": 1e-6}, "delta must come with epsilon"),
         ({"epsilon": 0.0}, "epsilon must"),
-        ({"collector": HpkeConfig(1, bytes(32), kem=0x10)}, "known algorithms"),
-        ({"collector": HpkeConfig(1, bytes(31))}, "known algorithms"),
+        ({"collector": HpkeConfig(1, bytes(32), kem=0x10)}, "X25519 key for AES"),
+        ({"collector": HpkeConfig(1, bytes(31))}, "X25519 key for AES"),
+        ({"collector": replace(KEY.config, aead=3)}, "X25519 key for AES"),
+        *(({"collector": HpkeConfig(1, point)}, "no point of small order") for point in SMALL_ORDER),
     ],
 )
 def test_parameters_have_rules(changes: dict[str, Any], why: str) -> None:

@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "distributed_noise.md").read_text(e
 
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     space: dict[str, object] = {}
     for block in blocks:
         exec(block, space)

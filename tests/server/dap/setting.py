@@ -31,6 +31,7 @@ from sfumato.server.dap.http_front import DapFront
 from sfumato.server.dap.leader import Leader
 from sfumato.server.dap.leader_work import LeaderWork
 from sfumato.server.dap.party import DapParty, new_parties
+from sfumato.server.dap.upload_limits import UploadLimits
 
 __all__ = ["HOUR", "NOW", "Pair", "asked", "parties", "process"]
 
@@ -56,6 +57,7 @@ def asked(
     media: str = "",
     token: str | None = None,
     headers: Sequence[tuple[bytes, bytes]] = (),
+    client: str | None = None,
 ) -> Answer:
     """Send one request to an interface without a socket."""
     given = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode()), *headers]
@@ -69,7 +71,8 @@ def asked(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": method, "path": path, "headers": given}
+    scope: dict[str, Any] = {"type": "http", "method": method, "path": path, "headers": given}
+    scope["client"] = None if client is None else (client, 1)
     RUNNER.run(front(scope, receive, send))
     found = {key.decode(): value.decode() for key, value in sent[0]["headers"]}
     return sent[0]["status"], found, sent[1]["body"]
@@ -78,14 +81,14 @@ def asked(
 class Pair:
     """A leader and its helper in this process, and a collector; `reachable` is whether the helper answers."""
 
-    def __init__(self, folder: Path, made: dict[Role, DapParty]) -> None:
-        self.folder, self.made, self.task = folder, made, made[Role.LEADER].task
+    def __init__(self, folder: Path, made: dict[Role, DapParty], uploads: UploadLimits | None = None) -> None:
+        self.uploads, self.folder, self.made, self.task = uploads, folder, made, made[Role.LEADER].task
         self.now, self.reachable, self.lose_answer = NOW, True, False
         self.said: list[str] = []
         self.open()
 
     def open(self) -> None:
-        self.leader = Leader(self.made[Role.LEADER], self.folder / "leader", lambda: self.now)
+        self.leader = Leader(self.made[Role.LEADER], self.folder / "leader", lambda: self.now, self.uploads)
         self.helper = Helper(self.made[Role.HELPER], self.folder / "helper", lambda: self.now)
         self.fronts = {
             Role.LEADER: DapFront(self.leader, 1 << 20, "", lambda: None, self.said.append),

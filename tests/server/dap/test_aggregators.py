@@ -259,6 +259,55 @@ def test_a_helper_that_lies_loses_its_reports_and_the_batch(tmp_path: Path) -> N
         assert (status, b"batchMismatch" in problem) == (400, True)
 
 
+@pytest.mark.parametrize(
+    "kind", [ProblemType.BATCH_MISMATCH, ProblemType.BATCH_OVERLAP, ProblemType.INVALID_BATCH_SIZE]
+)
+def test_a_selected_batch_that_the_helper_refuses_for_good_is_not_chosen_again(
+    tmp_path: Path, kind: ProblemType
+) -> None:
+    with Pair(tmp_path, by_leader(2)) as pair:
+        refused: set[bytes | None] = set()
+
+        def refusing(method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
+            if media.endswith("share-req"):
+                batch = decoded(body, AggregateShareReq.read).batch_selector.batch_id
+                if not refused or batch in refused:
+                    refused.add(batch)
+                    return 400, Problem(kind, "no").document(None)
+            return pair.ask(method, path, body, media)
+
+        pair.work = LeaderWork(pair.leader, refusing)
+        pair.upload(pair.reports([0, 0]))
+        pair.run()
+        pair.upload(pair.reports([1, 1]))
+        pair.run()
+        assert pair.collection(1) == (202, b"")
+        pair.run()
+        status, problem = pair.collection(1, method="GET")
+        assert (status, kind.value[0].encode() in problem) == (400, True)
+        found = pair.collect(2)  # the other batch, and no third one
+        assert found.result in (0, 2)
+        assert (found.reports, len(refused)) == (2, 1)
+        assert pair.collection(3) == (202, b"")
+
+
+def test_a_selected_batch_that_is_refused_for_a_mistake_is_chosen_again(tmp_path: Path) -> None:
+    with Pair(tmp_path, by_leader(2)) as pair:
+
+        def unknown(method: str, path: str, body: bytes, media: str) -> tuple[int, bytes]:
+            if media.endswith("share-req"):
+                return 404, Problem(ProblemType.UNRECOGNIZED_TASK, "no").document(None)
+            return pair.ask(method, path, body, media)
+
+        pair.work = LeaderWork(pair.leader, unknown)
+        pair.upload(pair.reports([1, 1]))
+        pair.collection(1)
+        pair.run()
+        assert pair.collection(1, method="GET")[0] == 404
+        pair.work = LeaderWork(pair.leader, pair.ask)  # the helper serves the task again
+        assert pair.collect(2).result == 2
+
+
 @pytest.mark.parametrize("answer", [b"", b"\x00" * 17, "reversed", "short"])
 def test_a_job_with_another_answer_is_given_up(tmp_path: Path, answer: Any) -> None:
     with Pair(tmp_path, parties(2)) as pair:

@@ -1,8 +1,9 @@
-/* Python's door to the fields, to TurboSHAKE128 and to fixed-key AES: every size is checked here, once per call. */
+/* Python's door to the fields, to TurboSHAKE128 and to AES: every size is checked here, once per call. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "_aes.h"
+#include "_ctr.h"
 #include "_field.h"
 #include "_field_255.h"
 #include "_turboshake.h"
@@ -179,6 +180,23 @@ static PyObject *py_fixed_key_aes(PyObject *self, PyObject *args) {
     return finish(at, 3, good, "keys must have 16 bytes a row, seeds whole blocks, and out as many for each seed");
 }
 
+/* Found once: to ask a processor takes longer than to mask a short vector. */
+static int vaes;
+
+static PyObject *py_add_keystream(PyObject *self, PyObject *args) {
+    (void)self;
+    int width, less, narrow;
+    Py_buffer at[2];
+    if (!PyArg_ParseTuple(args, "ippy*w*:add_keystream", &width, &less, &narrow, &at[0], &at[1])) return NULL;
+    int good = (width == 4 || width == 8) && at[0].len == 32 && at[1].len % width == 0 && has_aes();
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS
+        add_keystream(at[0].buf, at[1].buf, at[1].len, width, less, vaes && !narrow);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 2, good, "the key must have 32 bytes, and the total whole words of 4 or 8 bytes");
+}
+
 static PyObject *py_has_aes(PyObject *self, PyObject *args) {
     (void)self;
     (void)args;
@@ -200,6 +218,9 @@ static PyMethodDef methods[] = {
      "field elements by rejection."},
     {"fixed_key_aes", py_fixed_key_aes, METH_VARARGS,
      "fixed_key_aes(rows, blocks, keys, seeds, out): each row's seeds hashed to blocks of 16 bytes under the row's key."},
+    {"add_keystream", py_add_keystream, METH_VARARGS,
+     "add_keystream(width, less, narrow, key, total): the key's stream of AES-256 in counter mode added to the total, or "
+     "subtracted where less; narrow leaves out instructions for wide vectors."},
     {"has_aes", py_has_aes, METH_NOARGS, "has_aes(): whether this processor has instructions for AES."},
     {NULL, NULL, 0, NULL},
 };
@@ -207,8 +228,11 @@ static PyMethodDef methods[] = {
 static PyModuleDef_Slot slots[] = {{0, NULL}};
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "sfumato.crypto.fields._kernel", .m_doc = "Prime fields, TurboSHAKE128 and fixed-key AES.",
+    PyModuleDef_HEAD_INIT, .m_name = "sfumato.crypto.fields._kernel", .m_doc = "Prime fields, TurboSHAKE128 and AES.",
     .m_size = 0,           .m_methods = methods,                      .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__kernel(void) {
+    vaes = find_vaes();
+    return PyModuleDef_Init(&definition);
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from sfumato.crypto.hpke_base import AES_128_GCM, CHACHA20_POLY1305
+from sfumato.crypto.hpke_base import AES_128_GCM, CHACHA20_POLY1305, full_order
 from sfumato.federated.dap.tls_syntax import MalformedMessage, Reader, decoded, opaque, uint
 
 __all__ = ["HpkeConfig", "decoded_configs", "encoded_configs"]
@@ -30,8 +30,8 @@ class HpkeConfig:
 
     Examples
     --------
-    >>> HpkeConfig(7, bytes(32)).usable
-    True
+    >>> HpkeConfig(7, bytes(range(32))).usable, HpkeConfig(7, bytes(32)).usable
+    (True, False)
     """
 
     id: int
@@ -42,9 +42,10 @@ class HpkeConfig:
 
     @property
     def usable(self) -> bool:
-        """Whether its algorithms are known here."""
+        """Whether its algorithms are known here, and it is no point of small order."""
         known = self.kem == _X25519 and self.kdf == _HKDF_SHA256
-        return known and self.aead in (AES_128_GCM, CHACHA20_POLY1305) and len(self.public_key) == 32
+        sealing = known and self.aead in (AES_128_GCM, CHACHA20_POLY1305)
+        return sealing and full_order(self.public_key)
 
     def to_bytes(self) -> bytes:
         """Return the encoding."""

@@ -51,6 +51,8 @@ class Problem(Exception):
         One of the draft's types, or an HTTP status alone.
     detail : str
         Depends on the request's form and on public numbers only.
+    retry_after : int, optional
+        Seconds after which the same request may be taken.
 
     Examples
     --------
@@ -58,9 +60,9 @@ class Problem(Exception):
     b'{"type": "about:blank", "status": 401, "detail": "no such token"}'
     """
 
-    def __init__(self, kind: ProblemType | int, detail: str) -> None:
+    def __init__(self, kind: ProblemType | int, detail: str, *, retry_after: int | None = None) -> None:
         super().__init__(detail)
-        self.kind, self.detail = kind, detail
+        self.kind, self.detail, self.retry_after = kind, detail, retry_after
 
     @property
     def status(self) -> int:

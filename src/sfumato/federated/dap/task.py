@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.crypto.hpke_base import AES_128_GCM
 from sfumato.federated.dap.collection_messages import BatchMode, BatchQuery
 from sfumato.federated.dap.hpke_config import HpkeConfig
 from sfumato.federated.dap.report_messages import TASK_ID_SIZE
@@ -150,8 +151,9 @@ class DapTask:
         if self.start + self.duration >= LAST_TIME:
             _check.refuse("start + duration", "be below 2**62", self.start + self.duration, "end it earlier")
         _check.instance("collector", self.collector, HpkeConfig)
-        if not self.collector.usable:
-            _check.refuse("collector", "be a key of known algorithms", self.collector, "use X25519")
+        if not self.collector.usable or self.collector.aead != AES_128_GCM:
+            rule = "be an X25519 key for AES-128-GCM, and no point of small order"
+            _check.refuse("collector", rule, self.collector, "make a new key")
         _ = self.prio3, self.noise  # which check the function and the guarantee
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Self, cast
@@ -14,20 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER, Format, Record
 from sfumato.federated.distributed_noise.bounded_rounding import largest_norm_squared, round_within
+from sfumato.federated.distributed_noise.mechanism import DistributedMechanism
 from sfumato.federated.distributed_noise.modulus import largest_scale, wraparound_bound
-from sfumato.federated.distributed_noise.rotation import (
-    MAX_DIMENSION,
-    padded_dimension,
-    rotate,
-    rotate_back,
-)
-from sfumato.federated.secure_aggregation.parameters import SecureAggregation
+from sfumato.federated.distributed_noise.rotation import rotate, rotate_back
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["MAX_BITS", "AdditiveNoise"]
+__all__ = ["MAX_BITS", "AdditiveNoise", "clipped"]
 
 MAX_BITS: Final = 48
 _TOLERANCE: Final = 1 + 1e-9
@@ -54,7 +49,7 @@ _RECORD: Final[Record[Any]] = Record(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdditiveNoise(ABC):
+class AdditiveNoise(DistributedMechanism):
     """Integer noise on a rotated, rounded vector; see `DistributedDiscreteGaussian` for the parameters."""
 
     clients: int
@@ -71,9 +66,7 @@ class AdditiveNoise(ABC):
     _wire_name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        _check.integer("clients", self.clients, minimum=3)
-        if _check.integer("dimension", self.dimension, minimum=1) > MAX_DIMENSION:
-            _check.refuse("dimension", "be at most 2^28", self.dimension, "aggregate the vector in parts")
+        self._check_clients()
         for name in ("clip_norm", "noise_multiplier"):
             self._set(name, _check.positive(name, getattr(self, name)))
         self._set("wraparound", _check.unit_interval("wraparound", self.wraparound))
@@ -116,17 +109,6 @@ class AdditiveNoise(ABC):
         )
         noise = minimum_noise(loss, request, Fraction(start))
         return cls(noise_multiplier=float(noise), **parameters)
-
-    def _check_survivors(self) -> None:
-        if _check.integer("minimum_survivors", self.minimum_survivors, minimum=2) > self.clients:
-            rule = f"be at most the {self.clients} clients"
-            _check.refuse("minimum_survivors", rule, self.minimum_survivors, "lower it")
-        if _check.integer("colluders", self.colluders) >= self.minimum_survivors:
-            rule = f"be below the {self.minimum_survivors} survivors, so that an honest one is among them"
-            _check.refuse("colluders", rule, self.colluders, "raise minimum_survivors")
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
 
     def _finest(self) -> float:
         found = largest_scale(lambda s: self._wraps(s) <= self.wraparound, _LARGEST_NORM / self.clip_norm)
@@ -172,35 +154,9 @@ class AdditiveNoise(ABC):
         """Return the largest variance of a client's noise that is drawn."""
 
     @property
-    def honest_survivors(self) -> int:
-        """The fewest survivors that do not collude, whose noise alone is counted."""
-        return self.minimum_survivors - self.colluders
-
-    @property
-    def padded(self) -> int:
-        """Entries of a message: the dimension, padded to a power of two."""
-        return padded_dimension(self.dimension)
-
-    @property
     def steps(self) -> float:
         """The scale, which is known once the parameters are checked."""
         return cast("float", self.scale)
-
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """What one round costs, under zero-out: the noise of the fewest honest survivors."""
-        return self.loss_against(self.colluders)
-
-    @abstractmethod
-    def loss_against(self, colluders: int) -> PrivacyLoss:
-        """Return what one round costs, under zero-out, if so many clients work with the server."""
-
-    def _honest(self, colluders: int) -> int:
-        """Return the fewest honest survivors; the client in question is one of them."""
-        if _check.integer("colluders", colluders) >= self.minimum_survivors:
-            rule = f"be below the {self.minimum_survivors} survivors, so that an honest one is among them"
-            _check.refuse("colluders", rule, colluders, "nothing is left against so many")
-        return self.minimum_survivors - colluders
 
     @staticmethod
     @abstractmethod
@@ -271,19 +227,11 @@ class AdditiveNoise(ABC):
         ParameterError
             If the vector has another shape or type; nothing of its values is shown.
         """
-        given = np.asarray(vector)
-        if given.dtype.kind not in "iuf" or given.shape != (self.dimension,):
-            rule = f"be {self.dimension} numbers"
-            _check.refuse_type("vector", rule, vector, "flatten it, and cut or pad it")
+        given = self._check_vector(vector)
         source = random_source(rng)
-        rotated = rotate(_clipped(given.astype(np.float64), self.clip_norm), seed)
+        rotated = rotate(clipped(given, self.clip_norm), seed)
         rounded = round_within(rotated * self.steps, self.l2_squared, source)
         return self._residues(rounded + self._draw(source))
-
-    def _residues(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        half = 1 << (self.bits - 1)
-        centred: NDArray[np.int64] = ((values + half) & ((1 << self.bits) - 1)) - half
-        return centred
 
     def decode(self, total: ArrayLike, seed: bytes) -> NDArray[np.float64]:
         """Return the noisy sum of the survivors' vectors from the sum of their messages.
@@ -299,35 +247,7 @@ class AdditiveNoise(ABC):
         -------
         ndarray of float, shape (dimension,)
         """
-        given = np.asarray(total)
-        if given.dtype.kind not in "iu" or given.shape != (self.padded,):
-            _check.refuse_type("total", f"be {self.padded} integers", total, "pass the round's total")
-        residues = self._residues(given.astype(np.int64)).astype(np.float64)
-        return rotate_back(residues / self.steps, seed, self.dimension)
-
-    def secure_aggregation(self, **options: Any) -> SecureAggregation:
-        """Return the parameters of a round of secure aggregation that carries the messages.
-
-        Parameters
-        ----------
-        **options
-            ``degree``, ``threshold``, ``active`` and ``round_number`` of `SecureAggregation`.
-
-        Returns
-        -------
-        SecureAggregation
-            Modular, and aborted below ``minimum_survivors``.
-        """
-        half = 1 << (self.bits - 1)
-        return SecureAggregation(
-            clients=self.clients,
-            length=self.padded,
-            bounds=(-half, half - 1),
-            bits=self.bits,
-            minimum_survivors=self.minimum_survivors,
-            modular=True,
-            **options,
-        )
+        return rotate_back(self._check_total(total) / self.steps, seed, self.dimension)
 
     def variance(self, survivors: int) -> float:
         """Return a bound on the variance of each entry of the decoded sum, for so many survivors.
@@ -343,10 +263,7 @@ class AdditiveNoise(ABC):
             In squared units of the vectors: the noise of all survivors, and at most a quarter of a step
             squared for each one's rounding. It is about a sum in which no entry wraps around.
         """
-        count = _check.integer("survivors", survivors, minimum=self.minimum_survivors)
-        if count > self.clients:
-            _check.refuse("survivors", f"be at most the {self.clients} clients", count, "lower it")
-        return count * (float(self.share_variance) + 0.25) / self.steps**2
+        return self._check_count(survivors) * (float(self.share_variance) + 0.25) / self.steps**2
 
     @property
     def error_ratio(self) -> float:
@@ -359,7 +276,7 @@ class AdditiveNoise(ABC):
         return math.sqrt(self.variance(self.minimum_survivors)) / central
 
 
-def _clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:
+def clipped(vector: NDArray[np.float64], clip_norm: float) -> NDArray[np.float64]:
     """Return the vector, scaled down to the norm; zeros if an entry is not finite."""
     largest = float(np.abs(vector).max())
     if not math.isfinite(largest):

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato import _check
 from sfumato._wire import parse
 from sfumato.federated.flower.weighted_vectors import WeightedVectors
@@ -13,7 +16,7 @@ from sfumato.federated.secure_aggregation.client import SecureAggregationClient
 from sfumato.federated.secure_aggregation.client_state import client_from_bytes, client_to_bytes
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 
-__all__ = ["ClientLimits", "answer"]
+__all__ = ["ClientLimits", "Train", "answer", "take_step"]
 
 Train = Callable[[], tuple[list[Any], int]]
 """Trains, and returns the parameters with the number of examples."""
@@ -73,6 +76,25 @@ def answer(
     ParameterError
         If the request is malformed, out of order, or below the client's limits; the state stands.
     """
+
+    def vector() -> NDArray[np.int64]:
+        encoding = WeightedVectors(
+            clip_value=float(request.get("clip_value", 0)),
+            levels=int(request.get("levels", 0)),
+            max_weight=int(request.get("max_weight", 0)),
+        )
+        return encoding.encode(*train())
+
+    return take_step(limits, state, request, vector)
+
+
+def take_step(
+    limits: ClientLimits,
+    state: Mapping[str, Any],
+    request: Mapping[str, Any],
+    vector: Callable[[], NDArray[np.int64]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what `answer` does, for a vector of integers that is made in the step of vectors only."""
     step, last = request.get("step"), int(state.get("last_round", -1))
     if step == "keys":
         plan = SecureAggregation.from_json(parse("plan", str(request.get("plan"))))
@@ -86,12 +108,12 @@ def answer(
                 "a request", "come in a round with a message", "it does not", "start with keys"
             )
         client = client_from_bytes(held)
-        message = _step(client, str(step), request, given, train)
+        message = _step(client, str(step), given, vector)
     return {"message": message}, {"client": client_to_bytes(client), "last_round": last}
 
 
 def _step(
-    client: SecureAggregationClient, step: str, request: Mapping[str, Any], given: bytes, train: Train
+    client: SecureAggregationClient, step: str, given: bytes, vector: Callable[[], NDArray[np.int64]]
 ) -> bytes:
     if step == "shares":
         return client.share(given)
@@ -99,10 +121,4 @@ def _step(
         return client.unmask(given)
     if step != "vector":
         _check.refuse("step", "be keys, shares, vector or unmask", step, "use the workflow of this version")
-    encoding = WeightedVectors(
-        clip_value=float(request.get("clip_value", 0)),
-        levels=int(request.get("levels", 0)),
-        max_weight=int(request.get("max_weight", 0)),
-    )
-    arrays, weight = train()
-    return client.mask(given, encoding.encode(arrays, weight))
+    return client.mask(given, vector())

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import MissingExtra
 from sfumato.federated.flower.client_steps import ClientLimits, answer
 
-__all__ = ["CONFIG", "FlowerSecureAggregationMod", "flower"]
+__all__ = [
+    "CONFIG",
+    "FlowerSecureAggregationMod",
+    "flower",
+    "flower_request",
+    "is_training",
+    "reply_to",
+]
+
+Answering = Callable[[Mapping[str, Any]], tuple[dict[str, Any], dict[str, Any]]]
+"""From the state to the reply and the state that takes its place."""
 
 CONFIG: Final = "sfumato.secure_aggregation"
 """The configuration record of requests, replies and state."""
@@ -25,6 +36,36 @@ def flower() -> Any:
     except ImportError as missing:
         raise MissingExtra("the Flower adapter needs flwr; pip install 'sfumato[flower]'") from missing
     return flwr
+
+
+def is_training(message: Any) -> bool:
+    """Return whether a message asks to train; refuse one that asks for plain parameters."""
+    kind = message.metadata.message_type
+    if kind == _PARAMETERS:
+        remedy = "pass initial_parameters to the strategy"
+        _check.refuse_state("a request", "be for no plain parameters", "it is for them", remedy)
+    return str(kind).partition(".")[0] == "train"  # "train.default" is "train" under another name
+
+
+def flower_request(message: Any) -> tuple[Any, dict[str, Any]]:
+    """Return Flower, and the workflow's request that a message to train carries, which is taken out of it."""
+    records = message.content.config_records
+    if CONFIG not in records:
+        _check.refuse_state(
+            "a training",
+            "be aggregated securely",
+            "the request asks for plain parameters",
+            "use the workflow",
+        )
+    return flower(), dict(records.pop(CONFIG))
+
+
+def reply_to(message: Any, context: Any, answering: Answering, app: Any) -> Any:
+    """Return the message of a reply, and put the state that follows into the context."""
+    state = context.state.config_records.get(CONFIG, {})
+    reply, following = answering(dict(state))
+    context.state.config_records[CONFIG] = app.ConfigRecord(following)
+    return app.Message(app.RecordDict({CONFIG: app.ConfigRecord(reply)}), reply_to=message)
 
 
 @final
@@ -81,22 +122,9 @@ class FlowerSecureAggregationMod:
             If the message asks for plain parameters, for a training without secure aggregation, or is refused
             by the client.
         """
-        kind = message.metadata.message_type
-        if kind == _PARAMETERS:
-            remedy = "pass initial_parameters to the strategy"
-            _check.refuse_state("a request", "be for no plain parameters", "it is for them", remedy)
-        if kind.partition(".")[0] != "train":  # "train.default" is "train" under another name
+        if not is_training(message):
             return call_next(message, context)
-        records = message.content.config_records
-        if CONFIG not in records:
-            _check.refuse_state(
-                "a training",
-                "be aggregated securely",
-                "the request asks for plain parameters",
-                "use the workflow",
-            )
-        flwr = flower()
-        request = dict(records.pop(CONFIG))
+        flwr, request = flower_request(message)
 
         def train() -> tuple[list[Any], int]:
             reply = flwr.compat.common.recorddict_compat.recorddict_to_fitres(
@@ -104,8 +132,4 @@ class FlowerSecureAggregationMod:
             )
             return flwr.common.parameters_to_ndarrays(reply.parameters), int(reply.num_examples)
 
-        state = context.state.config_records.get(CONFIG, {})
-        reply, following = answer(self.limits, dict(state), request, train)
-        context.state.config_records[CONFIG] = flwr.app.ConfigRecord(following)
-        content = flwr.app.RecordDict({CONFIG: flwr.app.ConfigRecord(reply)})
-        return flwr.app.Message(content, reply_to=message)
+        return reply_to(message, context, lambda state: answer(self.limits, state, request, train), flwr.app)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._wire import canonical
 from sfumato.errors import ParameterError
-from sfumato.federated.flower.weighted_vectors import WeightedVectors
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
-from sfumato.federated.secure_aggregation.server import SecureAggregationServer
+from sfumato.federated.secure_aggregation.server import AggregatedSum, SecureAggregationServer
 
-__all__ = ["ServerRound"]
+__all__ = ["RoundEncoding", "ServerRound"]
+
+
+class RoundEncoding(Protocol):
+    """How the clients of a round make integers of their parameters, and what their sum says."""
+
+    def request_fields(self, step: str) -> Mapping[str, Any]:
+        """Return what a client needs to know beside the protocol's message of a step."""
+
+    def means(self, found: AggregatedSum, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
+        """Return the mean over the survivors, in the shapes of the parameters."""
 
 
 @final
@@ -26,12 +35,12 @@ class ServerRound:
     plan : SecureAggregation
     nodes : sequence of int
         Flower's numbers of the sampled nodes, in the order of the clients.
-    encoding : WeightedVectors
+    encoding : RoundEncoding
     """
 
     steps = ("keys", "shares", "vector", "unmask")
 
-    def __init__(self, plan: SecureAggregation, nodes: Sequence[int], encoding: WeightedVectors) -> None:
+    def __init__(self, plan: SecureAggregation, nodes: Sequence[int], encoding: RoundEncoding) -> None:
         self.plan, self.encoding, self.nodes = plan, encoding, list(nodes)
         self.server = SecureAggregationServer(plan)
         self.heard = list(range(plan.clients))
@@ -45,23 +54,18 @@ class ServerRound:
         ParameterError
             If fewer than the minimum are left: the round is over, and nothing was unmasked.
         """
-        encoding = self.encoding
         if step == "keys":
             text = canonical(self.plan.to_json())
             made: dict[int, dict[str, Any]] = {n: {"plan": text, "client": n} for n in self.heard}
         elif step == "shares":
             made = {n: {"message": roster} for n, roster in self.server.rosters().items()}
         elif step == "vector":
-            how = {
-                "clip_value": encoding.clip_value,
-                "levels": encoding.levels,
-                "max_weight": encoding.max_weight,
-            }
-            made = {n: {"message": delivery, **how} for n, delivery in self.server.deliveries().items()}
+            made = {n: {"message": delivery} for n, delivery in self.server.deliveries().items()}
         else:
             request = self.server.survivors()
             made = {n: {"message": request} for n in self.heard}
-        return {self.nodes[n]: {"step": step, **fields} for n, fields in made.items()}
+        more = self.encoding.request_fields(step)
+        return {self.nodes[n]: {"step": step, **fields, **more} for n, fields in made.items()}
 
     def take(self, replies: Mapping[int, Mapping[str, Any]]) -> None:
         """Take the replies of a step; who did not reply, or is refused, has dropped out."""
@@ -76,6 +80,6 @@ class ServerRound:
                 self.heard.append(numbers[node])
 
     def means(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[NDArray[np.float64]], list[int]]:
-        """Return the weighted means of the survivors' parameters, and the survivors' nodes."""
+        """Return the encoding's means of the survivors' parameters, and the survivors' nodes."""
         found = self.server.aggregate()
-        return self.encoding.decode(found.total, shapes), [self.nodes[n] for n in found.survivors]
+        return self.encoding.means(found, shapes), [self.nodes[n] for n in found.survivors]

@@ -6,7 +6,7 @@ import math
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.federated.flower.mod import CONFIG, flower
+from sfumato.federated.flower.fit_round import FitRound
 from sfumato.federated.flower.server_round import ServerRound
 from sfumato.federated.flower.weighted_vectors import WeightedVectors
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
@@ -105,40 +105,7 @@ class FlowerSecureAggregationWorkflow:
         ParameterError
             If fewer clients than the minimum are left in some step.
         """
-        flwr = flower()
-        compat, names = flwr.compat.common.recorddict_compat, flwr.server.workflow.constant
-        current = int(context.state.config_records[names.MAIN_CONFIGS_RECORD][names.Key.CURRENT_ROUND])
-        arrays = context.state.array_records[names.MAIN_PARAMS_RECORD]
-        parameters = compat.arrayrecord_to_parameters(arrays, keep_input=True)
-        shapes = [array.shape for array in flwr.common.parameters_to_ndarrays(parameters)]
-        sampled = context.strategy.configure_fit(current, parameters, context.client_manager)
-        fit = {
-            proxy.node_id: compat.fitins_to_recorddict(instructions, True) for proxy, instructions in sampled
-        }
-        proxies = {proxy.node_id: proxy for proxy, _ in sampled}
-        length = sum(math.prod(shape) for shape in shapes)
-        work = ServerRound(self.plan(len(fit), length, current), list(fit), self.encoding)
-        for step in work.steps:
-            messages = []
-            for node, request in work.requests(step).items():
-                content = fit[node] if step == "vector" else flwr.app.RecordDict()
-                content.config_records[CONFIG] = flwr.app.ConfigRecord(request)
-                messages.append(flwr.app.Message(content, node, message_type="train", group_id=str(current)))
-            replies = grid.send_and_receive(messages, timeout=self.timeout)
-            work.take(
-                {
-                    reply.metadata.src_node_id: dict(reply.content.config_records[CONFIG])
-                    for reply in replies
-                    if not reply.has_error()
-                }
-            )
-        means, survivors = work.means(shapes)
-        mean = flwr.common.ndarrays_to_parameters([array.astype("float32") for array in means])
-        status = flwr.common.Status(flwr.common.Code.OK, "")
-        results = [(proxies[node], flwr.common.FitRes(status, mean, 1, {})) for node in survivors]
-        failed = [RuntimeError(f"node {node} dropped out") for node in fit if node not in survivors]
-        aggregated, metrics = context.strategy.aggregate_fit(current, results, failed)
-        if aggregated:
-            record = compat.parameters_to_arrayrecord(aggregated, True)
-            context.state.array_records[names.MAIN_PARAMS_RECORD] = record
-            context.history.add_metrics_distributed_fit(server_round=current, metrics=metrics)
+        fit = FitRound(context)
+        work = ServerRound(self.plan(len(fit.nodes), fit.length, fit.number), fit.nodes, self.encoding)
+        fit.exchange(grid, work, self.timeout)
+        fit.store(*work.means(fit.shapes))

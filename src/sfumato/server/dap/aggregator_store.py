@@ -6,8 +6,6 @@ One SQLite database, whose transactions are durable when they return, for one pr
 from __future__ import annotations
 
 import hashlib
-import os
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +15,6 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from sfumato._durable import sync_folder
 from sfumato._wire import canonical
 from sfumato.errors import ParameterError
 from sfumato.federated.dap.collection_messages import CHECKSUM_SIZE, BatchMode, BatchQuery, Interval
@@ -25,20 +22,11 @@ from sfumato.federated.dap.preparation import Verified
 from sfumato.federated.dap.report_messages import ReportError
 from sfumato.federated.dap.task import DapTask
 from sfumato.federated.dap.version import Role
-from sfumato.server.store import refuse_folder
+from sfumato.server.store_file import opened_store, store_connection
 
 __all__ = ["AggregatorStore", "BatchTotal", "StatementResult"]
 
 _FORMAT: Final = 1
-_PRAGMAS: Final = (
-    "PRAGMA locking_mode = EXCLUSIVE",  # one process at a time, until it ends
-    "PRAGMA journal_mode = TRUNCATE",
-    "PRAGMA synchronous = EXTRA",
-    "PRAGMA fullfsync = ON",
-    "PRAGMA secure_delete = ON",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA trusted_schema = OFF",
-)
 _TABLES: Final = (
     "CREATE TABLE party (id BLOB NOT NULL)",
     # Every report that was ever taken; its content until it is counted or refused.
@@ -124,42 +112,22 @@ class AggregatorStore:
         self.task, self.role = task, role
         self._lock = threading.RLock()
         path = folder / f"{role.name.lower()}.db"
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            sync_folder(folder)
-        except OSError as error:
-            refuse_folder(folder, error)
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
-        try:
+        self._connection = store_connection(path)
+        with opened_store(self._connection, path.name, "aggregator", "an"):
             self._open(path.name)
-        except BaseException:
-            self._connection.close()
-            raise
 
     def _open(self, name: str) -> None:
         identity = hashlib.sha256(
             f"{self.role.name}:{canonical(self.task.specification())}".encode()
         ).digest()
-        try:
-            for pragma in _PRAGMAS:
-                self.execute(pragma)
-            with self.transaction():
-                version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-                if not version:
-                    for table in _TABLES:
-                        self.execute(table)
-                    self.execute("INSERT INTO party VALUES (?)", (identity,))
-                    self.execute(f"PRAGMA user_version = {_FORMAT}")
-                known = self.execute("SELECT id FROM party").fetchone()
-        except sqlite3.Error as error:
-            if "locked" in str(error):
-                raise ParameterError(
-                    f"{name!r} must be open in one aggregator only, got a second; stop the other"
-                ) from error
-            raise ParameterError(
-                f"{name!r} must be an aggregator's store, got {str(error)!r}; use another folder"
-            ) from error
+        with self.transaction():
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if not version:
+                for table in _TABLES:
+                    self.execute(table)
+                self.execute("INSERT INTO party VALUES (?)", (identity,))
+                self.execute(f"PRAGMA user_version = {_FORMAT}")
+            known = self.execute("SELECT id FROM party").fetchone()
         if (version or _FORMAT, known) != (_FORMAT, (identity,)):
             raise ParameterError(
                 f"{name!r} must be the store of this task and role, got another's; use another folder"

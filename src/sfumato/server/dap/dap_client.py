@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.errors import ParameterError, SourceError
+from sfumato.errors import SourceError
 from sfumato.federated.dap.collection_messages import (
     BatchMode,
     BatchQuery,
@@ -96,12 +96,7 @@ class DapUploader:
             If the leader does not answer; what it took is not known then.
         """
         now = int(self._now()) // self._task.time_precision
-        try:
-            reports = sharded_reports(self._task, measurements, now, self._leader_key, self._helper_key)
-        except ValueError as error:
-            if isinstance(error, ParameterError):
-                raise
-            raise SourceError("the aggregators' keys must be usable, got a point of small order") from None
+        reports = sharded_reports(self._task, measurements, now, self._leader_key, self._helper_key)
         encoded = [one.to_bytes() for one in reports]
         refused: list[ReportUploadStatus] = []
         while encoded:
@@ -206,6 +201,10 @@ def _key(peer: HttpPeer) -> HpkeConfig:
 
 def _asked(peer: HttpPeer, method: str, path: str, body: bytes | None = None, media: str = "") -> bytes:
     status, answer = peer.ask(method, path, body, media)
+    if status in (429, 503):
+        raise SourceError(
+            f"{peer.url} must have room for the request, got status {status}: it takes no more now; try later"
+        )
     if not 200 <= status < 300:
         problem = problem_in(status, answer)
         raise SourceError(

@@ -12,6 +12,7 @@ from sfumato.federated.dap.report_messages import ID_SIZE, TASK_ID_SIZE
 from sfumato.federated.dap.task import base64url, unbase64url
 from sfumato.server.dap.helper import Helper
 from sfumato.server.dap.leader import Leader
+from sfumato.server.dap.upload_limits import network_of
 
 __all__ = ["DapFront"]
 
@@ -20,6 +21,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Answer: TypeAlias = tuple[int, bytes, str]
 Handler: TypeAlias = Callable[[bytes, bytes], bytes | None]
+"""Takes the id in a path, or the network that reports come from, and a request's body."""
 
 _MEDIA: Final = "application/dap-"
 _DAY: Final = (b"cache-control", b"max-age=86400")
@@ -71,8 +73,9 @@ class DapFront:
             await _send(send, status, body, media)
         except Problem as problem:
             named = self._task_id if base64url(self._task_id) in scope["path"] else None
+            document, again = problem.document(named), problem.retry_after
             await _send(
-                send, problem.status, problem.document(named), PROBLEM_TYPE, close=problem.status == 413
+                send, problem.status, document, PROBLEM_TYPE, close=problem.status == 413, again=again
             )
         except _Gone:
             return
@@ -105,7 +108,8 @@ class DapFront:
         handler, asked, answered = found
         if parts[0] != "reports" and not self._party.accepts(_token(scope)):
             raise Problem(401, "this needs the token of who may ask")
-        number = unbase64url(parts[1], ID_SIZE) if len(parts) == 2 else b""
+        client = scope.get("client") or (None,)
+        number = unbase64url(parts[1], ID_SIZE) if len(parts) == 2 else network_of(client[0])
         if number is None:
             raise Problem(404, "an id is 16 bytes in the alphabet of URLs")
         if asked and _header(scope, b"content-type").partition(";")[0].strip() != _MEDIA + asked:
@@ -145,7 +149,7 @@ def _resources(
         leader = aggregator
         job = "collection-job"
         return {
-            ("reports", 1): {"POST": (lambda _, body: leader.upload(body), "upload-req", "upload-resp")},
+            ("reports", 1): {"POST": (leader.upload, "upload-req", "upload-resp")},
             ("collection_jobs", 2): {
                 "PUT": (leader.put_collection, f"{job}-req", f"{job}-resp"),
                 "GET": (lambda number, _: leader.get_collection(number), "", f"{job}-resp"),
@@ -179,15 +183,17 @@ def _token(scope: Message) -> str | None:
     return token.strip() if kind.lower() == "bearer" else None
 
 
-async def _send(send: Send, status: int, body: bytes, media: str, *, close: bool = False) -> None:
+async def _send(
+    send: Send, status: int, body: bytes, media: str, *, close: bool = False, again: int | None = None
+) -> None:
     headers = [(b"content-length", str(len(body)).encode()), _NEVER]
     if media:
         kind = media if media == PROBLEM_TYPE else _MEDIA + media
         headers.append((b"content-type", kind.encode()))
     if media == "hpke-config-list":
         headers[1] = _DAY
-    if status == 202:
-        headers.append((b"retry-after", b"1"))
+    if status == 202 or again is not None:
+        headers.append((b"retry-after", b"%d" % (again or 1)))
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if close:

@@ -21,6 +21,7 @@ from sfumato.federated.dap.version import Role
 from sfumato.server.dap.aggregator_store import AggregatorStore
 from sfumato.server.dap.helper import read_request
 from sfumato.server.dap.party import DapParty
+from sfumato.server.dap.upload_limits import UploadCounts, UploadLimits
 
 __all__ = ["Leader"]
 
@@ -40,6 +41,8 @@ class Leader:
         Where its store is.
     now : callable
         Returns seconds since 1970.
+    uploads : UploadLimits, optional
+        What is taken at most.
 
     Notes
     -----
@@ -47,13 +50,16 @@ class Leader:
     `put_collection` returns, and its result is stored before it is given, and given again.
     """
 
-    def __init__(self, party: DapParty, folder: Path, now: Callable[[], float]) -> None:
+    def __init__(
+        self, party: DapParty, folder: Path, now: Callable[[], float], uploads: UploadLimits | None = None
+    ) -> None:
         self.party, self.task, self.now = party, party.task, now
         self.preparation = Preparation(party.task, Role.LEADER, party.key, party.verify_key or b"")
         self.store = AggregatorStore(folder, party.task, Role.LEADER)
+        self.uploads = UploadCounts(uploads or UploadLimits(), self.store)
 
-    def upload(self, body: bytes) -> bytes:
-        """Take reports, and return the statuses of those that are refused.
+    def upload(self, network: bytes, body: bytes) -> bytes:
+        """Take reports that came from a network, and return the statuses of those that are refused.
 
         A report with an id that was taken before is not taken again, and not refused either.
         """
@@ -64,6 +70,7 @@ class Leader:
         self._refuse_extensions(reports)
         now, statuses = self.now(), []
         with self.store.transaction():
+            self.uploads.admit(network, len(reports), now)
             for report in reports:
                 wrong = self._taken(report, now)
                 if wrong is not None:
@@ -88,8 +95,12 @@ class Leader:
             return ReportError.INVALID_MESSAGE
         if self.task.batch_mode == BatchMode.TIME_INTERVAL and self.store.closed(metadata.time, None):
             return ReportError.REPORT_REPLAYED
+        if self.uploads.full:
+            known = self.store.execute("SELECT 1 FROM report WHERE id = ?", (metadata.report_id,)).fetchone()
+            return None if known else ReportError.REPORT_DROPPED
         values = (metadata.report_id, metadata.time, report.to_bytes())
-        self.store.execute("INSERT OR IGNORE INTO report VALUES (?, ?, ?, NULL)", values)
+        new = self.store.execute("INSERT OR IGNORE INTO report VALUES (?, ?, ?, NULL)", values).rowcount
+        self.uploads.remember(new)
         return None
 
     def put_collection(self, job: bytes, body: bytes) -> bytes:

@@ -56,6 +56,11 @@ _DONE: Final = """UPDATE collection SET state = 'done', draft = NULL, response =
     WHERE id = ? AND state != 'deleted'"""
 _FAIL: Final = """UPDATE collection SET state = 'failed', draft = NULL, problem = ?
     WHERE id = ? AND state != 'deleted'"""
+_LASTING: Final = (
+    ProblemType.BATCH_MISMATCH,
+    ProblemType.BATCH_OVERLAP,
+    ProblemType.INVALID_BATCH_SIZE,
+)
 _FREEZE: Final = """UPDATE collection SET state = 'asked', share_id = ?, share_request = ?, draft = ?
     WHERE id = ?"""
 
@@ -117,6 +122,8 @@ class LeaderWork:
                 selector = BatchQuery(self._task.batch_mode, batch_id=batch)
                 request = AggregationJobInitReq(b"", selector, tuple(inits)).to_bytes()
                 self._store.execute("INSERT INTO job VALUES (?, ?, NULL, ?)", (job, request, batch))
+        with self._store.transaction():  # not in the one above, which can fail to the last
+            self._leader.uploads.leave(len(reports))
         self._begun[job] = mine
         return True
 
@@ -234,7 +241,12 @@ class LeaderWork:
         return None if found is None else BatchQuery(BatchMode.LEADER_SELECTED, batch_id=bytes(found[0]))
 
     def _fail(self, job: bytes, kind: ProblemType) -> None:
-        self._store.execute("DELETE FROM collected WHERE holder = ?", (job,))
+        """Give a collection up, and open its batch again unless the helper would refuse it each time.
+
+        An interval is opened again in any case: the collector may ask for a longer one, or a shorter one.
+        """
+        if self._store.by_time or kind not in _LASTING:
+            self._store.execute("DELETE FROM collected WHERE holder = ?", (job,))
         self._store.execute(_FAIL, (kind.name, job))
 
     def _ask_share(self, job: bytes, share_id: bytes, request: bytes, draft: bytes) -> bool:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
-import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato._durable import new_file
-from sfumato._wire import Format, parse
-from sfumato.errors import ParameterError, SourceError
+from sfumato._wire import Format
+from sfumato.errors import ParameterError
 from sfumato.federated.dap.hpke_config import HpkeConfig
 from sfumato.federated.dap.sealing import HpkeKey
 from sfumato.federated.dap.task import DapTask, base64url
 from sfumato.federated.dap.version import Role
+from sfumato.server.dap.party_files import read_public, read_secret, write_secret
 
 __all__ = ["DapParty", "new_parties", "read_task"]
 
 _FORMAT: Final = Format("sfumato.dap-party")
 _FIELDS: Final = {"role", "task", "key_id", "key", "verify_key", "sends", "takes"}
 _ROLES: Final = {role.name.lower(): role for role in Role if role != Role.CLIENT}
-_LONGEST: Final = 1 << 20
 
 
 @final
@@ -116,11 +113,7 @@ class DapParty:
                 "takes": None if self.takes is None else self.takes.hex(),
             }
         )
-        try:
-            new_file(path, (json.dumps(document, indent=2) + "\n").encode())
-        except OSError as error:
-            why = (error.strerror or "a failure").lower()
-            _check.refuse("the party's file", f"be a new one ({why})", str(path), "name another file")
+        write_secret(path, document)
 
     @staticmethod
     def from_file(path: Path) -> DapParty:
@@ -141,15 +134,7 @@ class DapParty:
         ParameterError
             If others may read it, or it is no party's.
         """
-        try:
-            with path.open("rb") as file:
-                mode, content = os.fstat(file.fileno()).st_mode, file.read(_LONGEST)
-        except OSError as error:
-            raise SourceError(f"the party's file must be readable, got {str(path)!r}; check it") from error
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            rule = "be one that its owner alone can read"
-            _check.refuse("the party's file", rule, str(path), "chmod 600 it")
-        _, fields = _FORMAT.unwrap("party", parse("party", content))
+        _, fields = _FORMAT.unwrap("party", read_secret(path))
         try:
             return _party(fields)
         except (KeyError, TypeError, ValueError) as error:
@@ -194,12 +179,7 @@ def read_task(path: Path) -> DapTask:
     ParameterError
         If it is no task.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LONGEST)
-    except OSError as error:
-        raise SourceError(f"the task's file must be readable, got {str(path)!r}; check it") from error
-    return DapTask.from_specification(parse("task", content))
+    return DapTask.from_specification(read_public(path, "task"))
 
 
 def new_parties(**parameters: Any) -> dict[Role, DapParty]:
@@ -214,7 +194,8 @@ def new_parties(**parameters: Any) -> dict[Role, DapParty]:
     Returns
     -------
     dict of DapParty
-        By role. Whoever calls this knows all secrets: in earnest each party makes its own key.
+        By role. Whoever calls this knows all secrets: in earnest each party draws its own, as
+        `sfumato.server.dap.party_secrets.PartySecrets`.
 
     Raises
     ------

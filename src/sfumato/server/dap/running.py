@@ -18,6 +18,7 @@ from sfumato.server.dap.http_peer import HttpPeer
 from sfumato.server.dap.leader import Leader
 from sfumato.server.dap.leader_work import JOB_BYTES, LeaderWork
 from sfumato.server.dap.party import DapParty
+from sfumato.server.dap.upload_limits import UploadLimits
 from sfumato.server.http_process import check_certificate, listening_socket, run_application
 from sfumato.server.limits import Limits
 
@@ -35,6 +36,7 @@ def serve_dap(
     host: str = "127.0.0.1",
     port: int | None = None,
     limits: Limits | None = None,
+    uploads: UploadLimits | None = None,
     certificate: tuple[Path, Path] | None = None,
     say: Callable[[str], None] = print,
 ) -> None:
@@ -52,6 +54,8 @@ def serve_dap(
         The one of the aggregator's URL by default; 0 for any that is free.
     limits : Limits, optional
         Of requests and connections.
+    uploads : UploadLimits, optional
+        Of the reports that a leader takes.
     certificate : tuple of two paths, optional
         A TLS certificate and its key, in PEM. Without it, put a proxy with TLS before the service, whose
         tokens would be read otherwise.
@@ -82,7 +86,11 @@ def serve_dap(
     port = (url.port or (443 if url.scheme == "https" else 80)) if port is None else port
     name, changed, ended = party.role.name.lower(), threading.Event(), threading.Event()
     with listening_socket(host, port) as listening:
-        aggregator = (Leader if party.role == Role.LEADER else Helper)(party, folder, time.time)
+        aggregator: Leader | Helper
+        if party.role == Role.LEADER:
+            aggregator = Leader(party, folder, time.time, uploads)
+        else:
+            aggregator = Helper(party, folder, time.time)
         # A request of the leader must fit, also where one report is longer than a job should be.
         sizes = party.task.prio3
         least = JOB_BYTES + sizes.input_share_size(0) + sizes.verifier_share_size + sizes.public_share_size
