@@ -309,6 +309,9 @@ def beyond(text: str) -> bool:
 @example("SELECT n FROM t WHERE (n IN (1, 'x'))")
 @example("SELECT g FROM t WHERE n > 100 AND (CASE n WHEN g THEN n END)")
 @example("SELECT g FROM t WHERE n > 100 AND (CASE WHEN g THEN n ELSE n END)")
+@example("SELECT n FROM t WHERE (CAST(n AS STRING))")
+@example("SELECT COUNTIF(CAST(n AS STRING)) AS k FROM t")
+@example("SELECT CASE WHEN NOT (n > 1 AND CAST(n AS STRING)) THEN 1 END AS k FROM t")
 @example("SELECT g FROM t WHERE n > 100 AND (CASE CASE g WHEN 'a' THEN n END WHEN g THEN TRUE END)")
 def test_what_is_let_through_is_answered(text: str) -> None:
     assert outcome(text) is not False or beyond(text)

@@ -117,16 +117,19 @@ def _value(kind: pa.DataType, number: int) -> object:
 def _check_mixed(connection: duckdb.DuckDBPyConnection, tree: exp.Expr) -> None:
     """Refuse what puts values of different types into one column, which DuckDB would cast, or fail at.
 
-    That is a set operation, and a default of LAG or LEAD.
+    That is a set operation, a default of LAG or LEAD, and a condition that is no truth value: DuckDB casts
+    texts, of which some are none.
     """
-    beside = _written(_mixed, tree) if tree.find(exp.SetOperation, exp.Lag, exp.Lead) else None
+    beside = _written(_mixed, tree)
     if beside is None:
         return
     try:
         connection.sql(beside)  # which binds it, and runs nothing
     except duckdb.Error as error:
         if _MIXED in str(error):
-            refuse(str(error).replace(_MIXED, "in UNION, INTERSECT or EXCEPT, or in LAG or LEAD"))
+            refuse(
+                str(error).replace(_MIXED, "in UNION, INTERSECT or EXCEPT, in LAG or LEAD, or in a condition")
+            )
 
 
 def _written(change: Callable[[exp.Expr], exp.Expr], tree: exp.Expr) -> str | None:
@@ -144,7 +147,13 @@ def _written(change: Callable[[exp.Expr], exp.Expr], tree: exp.Expr) -> str | No
 
 
 def _mixed(node: exp.Expr) -> exp.Expr:
-    """Return a set operation's parts as tables side by side, and mix what becomes one column by COALESCE."""
+    """Return a set operation's parts as tables side by side, and mix what becomes one column by COALESCE.
+
+    A condition is mixed with TRUE.
+    """
+    for slot in _conditions(node):
+        if (condition := node.args.get(slot)) is not None:
+            node.set(slot, exp.Coalesce(this=condition, expressions=[exp.Boolean(this=True)]))
     if isinstance(node, exp.Lag | exp.Lead) and (default := node.args.get("default")) is not None:
         node.set("this", exp.Coalesce(this=node.this, expressions=[default.copy()]))
     if not isinstance(node, exp.SetOperation):
@@ -164,6 +173,18 @@ def _mixed(node: exp.Expr) -> exp.Expr:
     made = exp.Select(expressions=mixed).from_(parts[0]).join(parts[1], join_type="cross")
     made.set("with_", node.args.get("with_"))
     return made
+
+
+def _conditions(node: exp.Expr) -> tuple[str, ...]:
+    """Return the arguments of a node that must be truth values."""
+    if isinstance(node, exp.If):
+        case = node.parent if isinstance(node.parent, exp.Case) else None
+        return () if case is not None and case.this is not None else ("this",)
+    if isinstance(node, exp.Where | exp.Having | exp.Qualify | exp.Not | exp.CountIf):
+        return ("this",)
+    if isinstance(node, exp.Join):
+        return ("on",)
+    return ("this", "expression") if isinstance(node, exp.And | exp.Or) else ()
 
 
 def _wide(node: exp.Expr) -> exp.Expr:
