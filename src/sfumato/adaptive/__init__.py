@@ -39,16 +39,21 @@ if TYPE_CHECKING:
     from sfumato.adaptive.holdout.reusable_holdout import HoldoutAnswer, ReusableHoldout
     from sfumato.adaptive.holdout.reusable_scorer import ReusableScorer, TrainOnAll
     from sfumato.adaptive.holdout.thresholdout import Thresholdout
+    from sfumato.adaptive.inference.count_posterior import multinomial_posterior, poisson_posterior
+    from sfumato.adaptive.inference.parametric_bootstrap import BootstrapInterval, parametric_bootstrap
+    from sfumato.adaptive.inference.posterior_draws import PosteriorDraws
     from sfumato.adaptive.testing.hypothesis_tests import AdaptiveTests
 
 __all__ = [
     "AdaptiveMeans",
     "AdaptiveTests",
+    "BootstrapInterval",
     "CheckedGuess",
     "GeneralizationBound",
     "GuessAndCheck",
     "HoldoutAnswer",
     "Ladder",
+    "PosteriorDraws",
     "ReusableHoldout",
     "ReusableScorer",
     "Thresholdout",
@@ -60,7 +65,10 @@ __all__ = [
     "log_queries",
     "max_information",
     "max_information_bound",
+    "multinomial_posterior",
     "mutual_information",
+    "parametric_bootstrap",
+    "poisson_posterior",
     "required_rows",
     "sample_splitting_bound",
     "selection_bias",
@@ -73,11 +81,13 @@ __getattr__, __dir__ = attach(
     {
         "AdaptiveMeans": "sfumato.adaptive.generalization.adaptive_means",
         "AdaptiveTests": "sfumato.adaptive.testing.hypothesis_tests",
+        "BootstrapInterval": "sfumato.adaptive.inference.parametric_bootstrap",
         "CheckedGuess": "sfumato.adaptive.holdout.guess_and_check",
         "GeneralizationBound": "sfumato.adaptive.generalization.generalization_bound",
         "GuessAndCheck": "sfumato.adaptive.holdout.guess_and_check",
         "HoldoutAnswer": "sfumato.adaptive.holdout.reusable_holdout",
         "Ladder": "sfumato.adaptive.holdout.ladder",
+        "PosteriorDraws": "sfumato.adaptive.inference.posterior_draws",
         "ReusableHoldout": "sfumato.adaptive.holdout.reusable_holdout",
         "ReusableScorer": "sfumato.adaptive.holdout.reusable_scorer",
         "Thresholdout": "sfumato.adaptive.holdout.thresholdout",
@@ -89,7 +99,10 @@ __getattr__, __dir__ = attach(
         "log_queries": "sfumato.adaptive.generalization.transcripts",
         "max_information": "sfumato.adaptive.generalization.max_information",
         "max_information_bound": "sfumato.adaptive.generalization.max_information",
+        "multinomial_posterior": "sfumato.adaptive.inference.count_posterior",
         "mutual_information": "sfumato.adaptive.generalization.mutual_information",
+        "parametric_bootstrap": "sfumato.adaptive.inference.parametric_bootstrap",
+        "poisson_posterior": "sfumato.adaptive.inference.count_posterior",
         "required_rows": "sfumato.adaptive.generalization.adaptive_means",
         "sample_splitting_bound": "sfumato.adaptive.generalization.transcripts",
         "selection_bias": "sfumato.adaptive.generalization.mutual_information",
