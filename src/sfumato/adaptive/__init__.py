@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sfumato.adaptive.inference.count_posterior import multinomial_posterior, poisson_posterior
     from sfumato.adaptive.inference.parametric_bootstrap import BootstrapInterval, parametric_bootstrap
     from sfumato.adaptive.inference.posterior_draws import PosteriorDraws
+    from sfumato.adaptive.inference.regression_posterior import regression_posterior
     from sfumato.adaptive.testing.hypothesis_tests import AdaptiveTests
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "mutual_information",
     "parametric_bootstrap",
     "poisson_posterior",
+    "regression_posterior",
     "required_rows",
     "sample_splitting_bound",
     "selection_bias",
@@ -103,6 +105,7 @@ __getattr__, __dir__ = attach(
         "mutual_information": "sfumato.adaptive.generalization.mutual_information",
         "parametric_bootstrap": "sfumato.adaptive.inference.parametric_bootstrap",
         "poisson_posterior": "sfumato.adaptive.inference.count_posterior",
+        "regression_posterior": "sfumato.adaptive.inference.regression_posterior",
         "required_rows": "sfumato.adaptive.generalization.adaptive_means",
         "sample_splitting_bound": "sfumato.adaptive.generalization.transcripts",
         "selection_bias": "sfumato.adaptive.generalization.mutual_information",

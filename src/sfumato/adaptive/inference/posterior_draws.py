@@ -19,7 +19,7 @@ _Array = NDArray[np.float64]
 
 
 def chain_length(draws: object, burn_in: object) -> tuple[int, int]:
-    """Return how many draws are kept and how many are thrown away before them, or refuse either."""
+    """Return how many draws are returned and how many are thrown away before them, or refuse either."""
     remedy = "pass 2000, or more for intervals near a level of 1"
     return _check.integer("draws", draws, minimum=100, remedy=remedy), _check.integer("burn_in", burn_in)
 
