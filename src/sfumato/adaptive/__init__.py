@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from sfumato.adaptive.inference.parametric_bootstrap import BootstrapInterval, parametric_bootstrap
     from sfumato.adaptive.inference.posterior_draws import PosteriorDraws
     from sfumato.adaptive.inference.regression_posterior import regression_posterior
+    from sfumato.adaptive.testing.ab_test import ABTest
     from sfumato.adaptive.testing.hypothesis_tests import AdaptiveTests
 
 __all__ = [
+    "ABTest",
     "AdaptiveMeans",
     "AdaptiveTests",
     "BootstrapInterval",
@@ -81,6 +83,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "ABTest": "sfumato.adaptive.testing.ab_test",
         "AdaptiveMeans": "sfumato.adaptive.generalization.adaptive_means",
         "AdaptiveTests": "sfumato.adaptive.testing.hypothesis_tests",
         "BootstrapInterval": "sfumato.adaptive.inference.parametric_bootstrap",
