@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         transcript_bound,
     )
     from sfumato.adaptive.generalization.transfer import transfer_bound
+    from sfumato.adaptive.holdout.generic_holdout import GenericHoldout
     from sfumato.adaptive.holdout.guess_and_check import CheckedGuess, GuessAndCheck
     from sfumato.adaptive.holdout.ladder import Ladder, ladder_bound
     from sfumato.adaptive.holdout.reusable_holdout import HoldoutAnswer, ReusableHoldout
@@ -53,6 +54,7 @@ __all__ = [
     "BootstrapInterval",
     "CheckedGuess",
     "GeneralizationBound",
+    "GenericHoldout",
     "GuessAndCheck",
     "HoldoutAnswer",
     "Ladder",
@@ -89,6 +91,7 @@ __getattr__, __dir__ = attach(
         "BootstrapInterval": "sfumato.adaptive.inference.parametric_bootstrap",
         "CheckedGuess": "sfumato.adaptive.holdout.guess_and_check",
         "GeneralizationBound": "sfumato.adaptive.generalization.generalization_bound",
+        "GenericHoldout": "sfumato.adaptive.holdout.generic_holdout",
         "GuessAndCheck": "sfumato.adaptive.holdout.guess_and_check",
         "HoldoutAnswer": "sfumato.adaptive.holdout.reusable_holdout",
         "Ladder": "sfumato.adaptive.holdout.ladder",
