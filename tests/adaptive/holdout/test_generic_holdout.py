@@ -52,7 +52,7 @@ def test_it_ends_with_its_hypotheses() -> None:
 
 
 def test_means_are_confirmed_by_chernoff_s_bound() -> None:
-    """The mean is a half; Chernoff's p-values of two claims are just below the threshold and just above it."""
+    """The mean is a half; Chernoff's p-values of two claims are just below and above the threshold."""
     low, high = 0.0, 0.5
     for _ in range(60):
         claim = (low + high) / 2
