@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.adaptive import PosteriorDraws
 from sfumato.adaptive.inference.normal_rows import NormalInverseWishart, NormalRows
-from sfumato.adaptive.inference.regression_chain import RegressionChain
+from sfumato.adaptive.inference.regression_chain import RegressionChain, inverse_gaussian
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 
 STEPS = 1 << 10
@@ -107,6 +107,18 @@ def test_a_short_chain_has_the_means_of_weighted_draws() -> None:
     middle, error = weighted("gaussian", (8, 24), 100_000)
     both = np.sqrt(draws.stddev**2 / draws.effective_draws + error**2)
     assert (np.abs(draws.mean - middle) / both).max() < 4.5
+
+
+def test_inverse_gaussian_draws() -> None:
+    rng = np.random.default_rng(1)
+    found = inverse_gaussian(np.full(40_000, 0.5), 2.0, rng)
+    # The mean is the mean, the variance its cube over the shape; the mean of 1/x is 1/mean + 1/shape.
+    assert found.mean() == pytest.approx(0.5, abs=5 * np.sqrt(0.0625 / 40_000))
+    assert found.var() == pytest.approx(0.0625, rel=0.1)
+    assert (1 / found).mean() == pytest.approx(2.5, abs=0.05)
+    far = inverse_gaussian(np.full(10_000, 1e9), 1.0, rng)
+    assert (far > 0).all()
+    assert np.isfinite(1 / far).all()
 
 
 @pytest.mark.exhaustive

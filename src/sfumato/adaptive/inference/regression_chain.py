@@ -15,7 +15,7 @@ from sfumato.adaptive.inference.normal_rows import Limit, NormalInverseWishart, 
 from sfumato.mechanisms.statistics.upper_triangle import symmetric_matrix
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution, SymmetricDistribution
 
-__all__ = ["RegressionChain"]
+__all__ = ["RegressionChain", "inverse_gaussian"]
 
 _Array = NDArray[np.float64]
 _REACH: Final = 8
@@ -81,7 +81,7 @@ class RegressionChain:
         """Draw the variances of the noise, population and moments together, and each given the other."""
         if self._scale is not None:
             error = np.maximum(np.abs(self.noisy - self.moments.entries()), 1e-9 * self._scale)
-            self.variances = 1 / generator.wald(1 / (self._scale * error), 1 / self._scale**2)
+            self.variances = 1 / inverse_gaussian(1 / (self._scale * error), 1 / self._scale**2, generator)
         for remembered in _REMEMBERED:
             self._move_both(remembered, generator)
         self._move_moments(generator)
@@ -137,6 +137,16 @@ class RegressionChain:
             return evidence + self._log_noise(self.first - counts * self._one)
 
         return int(draw_counts(log_density, (middle - reach, middle + reach), self._limits, 1, generator)[0])
+
+
+def inverse_gaussian(mean: _Array, shape: float, generator: np.random.Generator) -> _Array:
+    """Draw from inverse Gaussian distributions (Michael, Schucany, Haas 1976), with positive terms only.
+
+    numpy's own ``wald`` subtracts, and before 2.0 could return 0 or less for large means.
+    """
+    half = mean * generator.standard_normal(len(mean)) ** 2 / (2 * shape)
+    low = mean / (1 + half + np.sqrt(half * (half + 2)))
+    return np.asarray(np.where(generator.random(len(mean)) * (mean + low) <= mean, low, mean**2 / low))
 
 
 def _log_triangle(triangle: _Array, count: int) -> float:
