@@ -14,7 +14,7 @@ from sphinx.errors import ExtensionError
 import sfumato
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from docs.pictures import attacks, concepts, games, location, pufferfish, shuffling, structure
+from docs.pictures import attacks, concepts, games, inference, location, pufferfish, shuffling, structure
 from tools.walks.scenes import SCENES
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _draw(app: Sphinx) -> None:
         structure.walk(folder / f"walk_{scene}.svg", walked())
     attacks.draw(folder / "attacks.svg")
     games.draw(folder / "games.svg")
+    inference.draw(folder / "inference.svg")
     location.draw(folder / "location.svg")
     shuffling.draw(folder / "shuffling.svg")
     pufferfish.draw(folder / "pufferfish.svg")

@@ -6,7 +6,7 @@ import math
 
 from sfumato.adaptive.generalization.generalization_bound import rounded_up
 
-__all__ = ["mean_interval"]
+__all__ = ["divergence", "mean_interval"]
 
 
 def mean_interval(mean: float, rows: int, log_failure: float) -> tuple[float, float]:
@@ -43,14 +43,14 @@ def _upper(mean: float, allowed: float) -> float:
     low, high = mean, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if _divergence(mean, middle) > allowed:
+        if divergence(mean, middle) > allowed:
             high = middle
         else:
             low = middle
     return min(1.0, high + 1e-12)
 
 
-def _divergence(mean: float, other: float) -> float:
+def divergence(mean: float, other: float) -> float:
     """Return the relative entropy of coins; infinite where the other is sure of what is not."""
     first = mean * math.log(mean / other) if mean > 0 else 0.0
     if mean >= 1:
