@@ -37,6 +37,7 @@ def subsets(cells: int) -> list[tuple[int, ...]]:
     return [part for size in range(1, cells + 1) for part in itertools.combinations(range(cells), size)]
 
 
+@pytest.mark.sharpest("not whole")
 @pytest.mark.parametrize("name", SMALL)
 def test_discrepancies_are_the_least_over_all_colorings(name: str) -> None:
     matrix = SMALL[name]
@@ -60,6 +61,15 @@ def test_known_discrepancies() -> None:
     assert bounds.hereditary_discrepancy(hadamard(8)).whole.lower == 4 >= math.sqrt(8)
     found = bounds.hereditary_discrepancy(np.ones((1, 4)))
     assert (found.whole.upper, found.hereditary.upper, found.columns) == (0, 1, (0,))
+
+
+def test_exact_where_floats_are() -> None:
+    assert len(set(bounds.hereditary_discrepancy([[2.0**53 - 1]]).whole[:2])) == 1
+    assert len(set(bounds.hereditary_discrepancy([[2.0**53]]).whole[:2])) == 2
+    # What is lost is in the unit of the largest entry.
+    lower, upper, _ = bounds.hereditary_discrepancy([[0.1, 1000.3]]).whole
+    assert lower + 1e-12 < 1000.2 < upper - 1e-12
+    assert bounds.hereditary_discrepancy(np.ones((1, 13))).whole.upper == 1
 
 
 def determinant(square: np.ndarray) -> int:
@@ -96,6 +106,8 @@ def test_the_determinant_bound_is_the_best_submatrix() -> None:
 def test_determinants_of_odd_matrices() -> None:
     assert bounds.determinant_bound([[5e-324]]).root == 5e-324
     assert bounds.determinant_bound([[1e308, 0], [0, 1e308]]).root == 1e308
+    large = 1e308 * np.array([[1, 1, 1], [1, -1, -1], [1, -1, 1], [0, 0, 0]])
+    assert bounds.determinant_bound(large).root == pytest.approx(4 ** (1 / 3) * 1e308)
     tiny = bounds.determinant_bound([[5e-324, 5e-324], [5e-324, -5e-324]])
     assert tiny.root == 5e-324  # the root of 2 of them, rounded down
     assert tiny.hereditary_discrepancy == 0
@@ -227,6 +239,7 @@ def test_the_order_is_no_number() -> None:
     order = bounds.discrepancy_order(hadamard(8))
     assert float(order.without_constants) == pytest.approx(5 / math.log(8), rel=1e-5)
     assert bounds.discrepancy_order([[3.0]]).without_constants == "3"
+    assert float(bounds.discrepancy_order(np.ones((1, 8))).without_constants) == pytest.approx(0.480898)
     with pytest.raises(TypeError, match="up to constants"):
         float(order)
 

@@ -54,7 +54,7 @@ def hereditary_discrepancy(workload: ArrayLike) -> Discrepancy:
     Parameters
     ----------
     workload : array of shape (queries, cells)
-        At most 13 cells, which take half a second for twenty queries.
+        At most 13 cells, which take a part of a second for twenty queries.
 
     Returns
     -------

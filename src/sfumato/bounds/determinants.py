@@ -134,10 +134,8 @@ def _determinant(square: list[list[Fraction]]) -> Fraction:
 
 def _root_down(value: Fraction, degree: int) -> float:
     """Return the largest float whose power is at most a value."""
-    if not value:
-        return 0.0
-    log = (math.log(value.numerator) - math.log(value.denominator)) / degree
-    least, most = (Fraction(2) ** math.floor(log / math.log(2) + shift) for shift in (-1, 2))
+    bits = value.numerator.bit_length() - value.denominator.bit_length() + 1
+    least, most = Fraction(0), Fraction(2) ** math.ceil(bits / degree)
     for _ in range(64):
         middle = (least + most) / 2
         least, most = (middle, most) if middle**degree <= value else (least, middle)

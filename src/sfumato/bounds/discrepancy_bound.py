@@ -144,7 +144,7 @@ def discrepancy_error_bound(
     if target not in _TARGETS:
         _check.refuse("target", "be 'maximum' or 'mean'", target, "pass one of them")
     units = _check.integer("units", units, minimum=1, remedy="pass how many units a cell has or lacks")
-    wrong = Fraction(max(0.0, sub_down(1.0, loss.group(units).delta(0.0)))) / 2
+    wrong = Fraction(sub_down(1.0, loss.group(units).delta(0.0))) / 2
     sizes = coloring_sizes(matrix, mean=target == "mean")
     counts = np.array([subset.bit_count() for subset in range(len(sizes.least))])
     best, chosen = 0.0, (failure, 0, 0)
