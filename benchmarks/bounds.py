@@ -71,6 +71,10 @@ def main(argv: list[str]) -> int:
         least = bounds.svd_error_bound(hadamard(dimension), mu=mu, unbiased=True).error
         print(f"{dimension:5}  {math.ceil(least / 0.1):14}  {math.ceil(noise / 0.1):8}")
     discrepancies()
+    print("\nrows for a median within 1 % of the ranks at epsilon 0.5, 95 % sure, for any data")
+    for points in (10, 1000, 100_000):
+        model = bounds.NoisyQuantile(bounds=(1, points), epsilon=0.5)
+        print(f"{points:7} answers  {bounds.sample_size(model, error=0.01)}")
     print("\nhistogram of k cells at epsilon 1: greatest error, 95 % sure (exact, ours)")
     for cells in (10, 1000, 100_000):
         print(f"{cells:7}  {bounds.NoisyCounts(epsilon=1.0, entries=cells).error(1, 0.95):.0f}")

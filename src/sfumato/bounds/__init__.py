@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.bounds.local_model import ModelComparison, local_against_central
     from sfumato.bounds.marginals_bound import marginals_error_bound
     from sfumato.bounds.packing import PackingBound, packing_bound
+    from sfumato.bounds.quantile_error import NoisyQuantile
     from sfumato.bounds.sample_sizes import Tradeoff, epsilon_for, free_rows, sample_size, tradeoff_table
     from sfumato.bounds.two_point import TwoPointBound, best_two_point_bound, two_point_bound
     from sfumato.bounds.up_to_constants import (
@@ -52,6 +53,7 @@ __all__ = [
     "ModelComparison",
     "NoisyCounts",
     "NoisyMean",
+    "NoisyQuantile",
     "PackingBound",
     "Tradeoff",
     "TwoPointBound",
@@ -92,6 +94,7 @@ __getattr__, __dir__ = attach(
         "ModelComparison": "sfumato.bounds.local_model",
         "NoisyCounts": "sfumato.bounds.error_models",
         "NoisyMean": "sfumato.bounds.error_models",
+        "NoisyQuantile": "sfumato.bounds.quantile_error",
         "PackingBound": "sfumato.bounds.packing",
         "Tradeoff": "sfumato.bounds.sample_sizes",
         "TwoPointBound": "sfumato.bounds.two_point",

@@ -46,6 +46,11 @@ class ErrorModel(Protocol):
 class EpsilonErrorModel(ErrorModel, Protocol):
     """An error that is also known at other epsilons, for `epsilon_for` and `tradeoff_table`.
 
+    Notes
+    -----
+    Noise is taken to be independent of the rows. A model whose noise is not has an attribute
+    ``independent = False``, as `NoisyQuantile` has; then standard errors are added in the place of variances.
+
     Examples
     --------
     >>> isinstance(NoisyMean(bounds=(0.0, 1.0), epsilon=1.0), EpsilonErrorModel)
