@@ -93,7 +93,7 @@ class Quantile(RankMechanism):
 
     @property
     def sampler(self) -> RankSampler:
-        """The law of an answer: points of the grid, and by how much a record lowers their weight."""
+        """What draws an answer: points of the grid, and by how much a record lowers their weight."""
         return self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), *self._ends())
 
     @property
