@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.bounds.nuclear_norm import Floats
+from sfumato.bounds.nuclear_norm import Floats, to_unit
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down, fraction_up
@@ -134,9 +134,7 @@ def coloring_sizes(matrix: Floats, *, mean: bool = False) -> ColoringSizes:
     if cells > _MOST:
         remedy = "pass some of the columns, whose bound holds for all; or use determinant_bound"
         _check.refuse_state("workload", f"have at most {_MOST} cells", f"it has {cells}", remedy)
-    # By the exact power of two that makes entries at most 1; what underflows is in what is lost.
-    exponent = int(np.frexp(np.abs(matrix).max())[1])
-    scaled = np.ldexp(matrix, -exponent)
+    scaled, unit = to_unit(matrix)
     sizes = np.zeros(3**cells)
     for row in scaled:
         sums = np.zeros(1)
@@ -149,7 +147,7 @@ def coloring_sizes(matrix: Floats, *, mean: bool = False) -> ColoringSizes:
         split = sizes.reshape(-1, 3, 3**column)
         sizes = np.stack([split[:, 0], np.minimum(split[:, 1], split[:, 2])], axis=1).reshape(-1)
     lost = Fraction(0) if not mean and _exact(matrix) else (cells + queries + 8) * cells * _UNIT
-    return ColoringSizes(sizes, lost, Fraction(2) ** exponent)
+    return ColoringSizes(sizes, lost, unit)
 
 
 def _exact(matrix: Floats) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
+from sfumato.bounds.nuclear_norm import to_unit
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload
 from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.rounding import fraction_down, mul_down
@@ -100,7 +101,7 @@ def determinant_bound(workload: ArrayLike) -> DeterminantBound:
     if math.comb(queries + cells, cells) - 1 > _MOST:
         remedy = "pass some of its rows and columns, whose bound holds for all"
         _check.refuse_state("workload", f"have at most {_MOST} square submatrices", "it has more", remedy)
-    scaled = np.ldexp(matrix, -int(np.frexp(np.abs(matrix).max())[1]))
+    scaled, _ = to_unit(matrix)
     best, rows, columns = -np.inf, tuple[int, ...]((0,)), tuple[int, ...]((0,))
     for size in range(1, min(queries, cells) + 1):
         chosen = list(combinations(range(cells), size))

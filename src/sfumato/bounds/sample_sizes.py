@@ -141,9 +141,9 @@ def free_rows(mechanism: EpsilonErrorModel, *, population_stddev: float, slack: 
     _check_model("stddev", mechanism)
     deviation = _check.positive("population_stddev", population_stddev)
     slack = _check.positive("slack", slack)
-    # What the variance may grow by, of independent errors, or else the standard error.
-    room = deviation**2 * slack * ((2 + slack) if _independent(mechanism) else slack)
-    return _first(lambda rows: rows * mechanism.stddev(rows) ** 2 <= room, "slack", slack)
+    # By how much the noise may be above the deviation: variances add up, or else standard errors.
+    room = math.sqrt(slack) * math.sqrt(2 + slack) if _independent(mechanism) else slack
+    return _first(lambda rows: math.sqrt(rows) * (mechanism.stddev(rows) / deviation) <= room, "slack", slack)
 
 
 @final
@@ -180,8 +180,10 @@ class Tradeoff:
     @property
     def inflation(self) -> float:
         """The standard error with noise over that without; at most this where they are not independent."""
-        whole = math.hypot(self.noise, self.sampling) if self.independent else self.noise + self.sampling
-        return whole / self.sampling
+        if not self.sampling:
+            return math.inf
+        share = self.noise / self.sampling
+        return math.hypot(share, 1.0) if self.independent else 1.0 + share
 
 
 def tradeoff_table(
