@@ -130,7 +130,7 @@ def _apart(points: Floats, point: Floats, wide: float, norm: float) -> NDArray[n
             # Over the greatest, so that no power overflows.
             most = sizes.max(axis=1)
             shares = sizes / np.where((most > 0) & (most < np.inf), most, 1.0)[:, np.newaxis]
-            lengths = most * np.linalg.norm(np.minimum(shares, 1.0), ord=norm, axis=1)
+            lengths = most * np.linalg.norm(shares, ord=norm, axis=1)
             return np.asarray(lengths >= wide * (1 + 2.0**-40))
         # Knuth's two-sum: what a rounded difference misses.
         virtual = moves - points
