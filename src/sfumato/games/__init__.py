@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from sfumato.games.joint.roads import EquilibriumGap, RoadNetwork
     from sfumato.games.joint.routing import PrivateRouting
     from sfumato.games.joint.school_choice import SchoolChoice
+    from sfumato.games.joint.supply_condition import SupplyCondition
     from sfumato.games.joint.turns import TurnDynamics
+    from sfumato.games.joint.valuations import Complements, Valuation
     from sfumato.games.joint.voting import PositionalVote, PrivateDictator, VotingRule
     from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
     from sfumato.games.outcome import Outcome
@@ -60,6 +62,7 @@ __all__ = [
     "Billboard",
     "ClarkePayments",
     "Commitment",
+    "Complements",
     "CongestionGame",
     "DigitalGoods",
     "EquilibriumGap",
@@ -88,9 +91,11 @@ __all__ = [
     "RoadNetwork",
     "SchoolChoice",
     "SocialChoice",
+    "SupplyCondition",
     "TruthfulnessBound",
     "TurnDynamics",
     "UniformPrice",
+    "Valuation",
     "VotingRule",
     "check_joint_privacy",
     "distortion",
@@ -118,6 +123,7 @@ __getattr__, __dir__ = attach(
         "Billboard": "sfumato.games.joint.billboard",
         "ClarkePayments": "sfumato.games.auctions.vickrey",
         "Commitment": "sfumato.games.social_choice",
+        "Complements": "sfumato.games.joint.valuations",
         "CongestionGame": "sfumato.games.joint.congestion_game",
         "DigitalGoods": "sfumato.games.auctions.digital_goods",
         "EquilibriumGap": "sfumato.games.joint.roads",
@@ -146,9 +152,11 @@ __getattr__, __dir__ = attach(
         "RoadNetwork": "sfumato.games.joint.roads",
         "SchoolChoice": "sfumato.games.joint.school_choice",
         "SocialChoice": "sfumato.games.social_choice",
+        "SupplyCondition": "sfumato.games.joint.supply_condition",
         "TruthfulnessBound": "sfumato.games.incentives.truthfulness_bound",
         "TurnDynamics": "sfumato.games.joint.turns",
         "UniformPrice": "sfumato.games.auctions.vickrey",
+        "Valuation": "sfumato.games.joint.valuations",
         "VotingRule": "sfumato.games.joint.voting",
         "check_joint_privacy": "sfumato.games.joint.enumeration",
         "distortion": "sfumato.games.joint.distortion",

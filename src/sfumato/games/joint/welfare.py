@@ -11,22 +11,32 @@ from scipy import optimize, sparse
 
 from sfumato import _check
 from sfumato.games.joint.allocation import clipped
+from sfumato.games.joint.valuations import Demand, Valuation, checked_types, checked_valuations
 
 __all__ = ["optimal_welfare", "welfare_ceiling"]
 
 _Floats: TypeAlias = NDArray[np.float64]
 
 
-def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) -> float:
+def optimal_welfare(
+    values: Any,
+    supply: Sequence[int],
+    *,
+    capacity: int = 1,
+    valuations: Sequence[Valuation] | None = None,
+) -> float:
     """Return the largest welfare of any allocation, without privacy: for the curator.
 
     Parameters
     ----------
-    values : array of shape (agents, goods)
+    values : array of shape (agents, goods), or of shape (agents,) with ``valuations``
+        The agents' reports.
     supply : sequence of int
         Copies of each good.
     capacity : int
         How many different goods an agent can use.
+    valuations : sequence of Valuation, optional
+        As in `PrivateAllocation`.
 
     Returns
     -------
@@ -36,13 +46,20 @@ def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) ->
     Notes
     -----
     A transportation problem in which each agent takes each good at most once: a linear program with whole
-    vertices, solved by HiGHS to about 1e-7 of itself.
+    vertices, solved by HiGHS to about 1e-7 of itself. With ``valuations`` it is the program over sets of
+    goods, which has a whole optimum for gross substitutes.
+
+    References
+    ----------
+    Bikhchandani, Mamer (1997), "Competitive equilibrium in an exchange economy with indivisibilities".
 
     Examples
     --------
     >>> round(optimal_welfare([[1.0, 0.75], [0.5, 0.125]], (1, 1)), 6)
     1.25
     """
+    if valuations is not None:
+        return _optimum_of_sets(values, supply, checked_valuations(valuations, len(supply)))
     table = clipped(values)
     agents, goods = table.shape
     per_agent = sparse.kron(sparse.eye(agents), np.ones((1, goods)))
@@ -53,18 +70,43 @@ def optimal_welfare(values: Any, supply: Sequence[int], *, capacity: int = 1) ->
     return float(-found.fun)
 
 
-def welfare_ceiling(values: Any, supply: Sequence[int], prices: Any, *, capacity: int = 1) -> float:
+def _optimum_of_sets(reports: Any, supply: Sequence[int], valuations: Sequence[Valuation]) -> float:
+    types = checked_types(reports, len(reports), len(valuations))
+    kinds, sets = len(valuations), len(valuations[0].values)
+    members = np.arange(sets) >> np.arange(len(supply))[:, None] & 1
+    found: Any = optimize.linprog(
+        -np.concatenate([each.values for each in valuations]),
+        A_ub=sparse.csr_array(np.tile(members, kinds)),
+        b_ub=np.asarray(supply),
+        A_eq=sparse.csr_array(sparse.kron(sparse.eye(kinds), np.ones((1, sets)))),
+        b_eq=np.bincount(types, minlength=kinds),
+        method="highs",
+    )  # type: ignore[call-overload]
+    return float(-found.fun)
+
+
+def welfare_ceiling(
+    values: Any,
+    supply: Sequence[int],
+    prices: Any,
+    *,
+    capacity: int = 1,
+    valuations: Sequence[Valuation] | None = None,
+) -> float:
     r"""Return an upper bound on the welfare of every allocation, from any prices: for the curator.
 
     Parameters
     ----------
-    values : array of shape (agents, goods)
+    values : array of shape (agents, goods), or of shape (agents,) with ``valuations``
+        The agents' reports.
     supply : sequence of int
         Copies of each good.
     prices : array of shape (goods,)
         Non-negative.
     capacity : int
         How many different goods an agent can use.
+    valuations : sequence of Valuation, optional
+        As in `PrivateAllocation`.
 
     Returns
     -------
@@ -81,10 +123,14 @@ def welfare_ceiling(values: Any, supply: Sequence[int], prices: Any, *, capacity
     >>> welfare_ceiling([[1.0, 0.75], [0.5, 0.125]], (1, 1), [0.25, 0.0])
     1.25
     """
-    table = clipped(values)
+    table = None if valuations is not None else clipped(values)
     costs = np.asarray(prices, np.float64)
-    if costs.shape != table.shape[1:] or not (costs >= 0).all():
+    goods = len(supply) if table is None else table.shape[1]
+    if costs.shape != (goods,) or not (costs >= 0).all():
         _check.refuse_type("prices", "be non-negative numbers", costs, "pass one for each good")
-    gains = np.maximum(table - costs, 0.0)
-    best = np.sort(gains, axis=1)[:, -capacity:]
+    if table is None:
+        types = checked_types(values, len(values), len(valuations or ()))
+        best = Demand(checked_valuations(valuations, goods)).surplus(types, costs)
+    else:
+        best = np.sort(np.maximum(table - costs, 0.0), axis=1)[:, -capacity:]
     return float(costs @ np.asarray(supply, np.float64) + best.sum())
