@@ -98,6 +98,7 @@ def _draw(app: Sphinx) -> None:
         structure.walk(folder / f"walk_{scene}.svg", walked())
     attacks.draw(folder / "attacks.svg")
     games.draw(folder / "games.svg")
+    games.equilibrium(folder / "equilibrium.svg")
     location.draw(folder / "location.svg")
     pufferfish.draw(folder / "pufferfish.svg")
     concepts.noise(folder / "noise.svg")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sfumato.games.auctions.reserve_price import ReservePrice
     from sfumato.games.auctions.revenue_guarantee import RevenueGuarantee, revenue_guarantee
     from sfumato.games.auctions.vickrey import ClarkePayments, UniformPrice, multi_unit_vickrey, vcg
+    from sfumato.games.curves.gap_curve import GapCurve, gap_curve
+    from sfumato.games.curves.regret_curve import RegretCurve, regret_curve
+    from sfumato.games.curves.revenue_curve import RevenueCurve, revenue_curve
     from sfumato.games.exponential_choice import ExponentialChoice
     from sfumato.games.game import Game
     from sfumato.games.incentives.largest_gain import Misreport, Regret, regret
@@ -68,6 +71,7 @@ __all__ = [
     "EquilibriumGap",
     "ExponentialChoice",
     "Game",
+    "GapCurve",
     "GapMechanism",
     "JointMechanism",
     "JointPrivacyCheck",
@@ -86,7 +90,9 @@ __all__ = [
     "PrivateDictator",
     "PrivateRouting",
     "Regret",
+    "RegretCurve",
     "ReservePrice",
+    "RevenueCurve",
     "RevenueGuarantee",
     "RoadNetwork",
     "SchoolChoice",
@@ -100,11 +106,14 @@ __all__ = [
     "check_joint_privacy",
     "distortion",
     "facility_location",
+    "gap_curve",
     "multi_unit_vickrey",
     "optimal_welfare",
     "price_list",
     "price_scores",
     "regret",
+    "regret_curve",
+    "revenue_curve",
     "revenue_guarantee",
     "tree_distances",
     "truthfulness",
@@ -129,6 +138,7 @@ __getattr__, __dir__ = attach(
         "EquilibriumGap": "sfumato.games.joint.roads",
         "ExponentialChoice": "sfumato.games.exponential_choice",
         "Game": "sfumato.games.game",
+        "GapCurve": "sfumato.games.curves.gap_curve",
         "GapMechanism": "sfumato.games.truthful.gap_mechanism",
         "JointMechanism": "sfumato.games.joint.joint_mechanism",
         "JointPrivacyCheck": "sfumato.games.joint.enumeration",
@@ -147,7 +157,9 @@ __getattr__, __dir__ = attach(
         "PrivateDictator": "sfumato.games.joint.voting",
         "PrivateRouting": "sfumato.games.joint.routing",
         "Regret": "sfumato.games.incentives.largest_gain",
+        "RegretCurve": "sfumato.games.curves.regret_curve",
         "ReservePrice": "sfumato.games.auctions.reserve_price",
+        "RevenueCurve": "sfumato.games.curves.revenue_curve",
         "RevenueGuarantee": "sfumato.games.auctions.revenue_guarantee",
         "RoadNetwork": "sfumato.games.joint.roads",
         "SchoolChoice": "sfumato.games.joint.school_choice",
@@ -161,11 +173,14 @@ __getattr__, __dir__ = attach(
         "check_joint_privacy": "sfumato.games.joint.enumeration",
         "distortion": "sfumato.games.joint.distortion",
         "facility_location": "sfumato.games.truthful.facility_location",
+        "gap_curve": "sfumato.games.curves.gap_curve",
         "multi_unit_vickrey": "sfumato.games.auctions.vickrey",
         "optimal_welfare": "sfumato.games.joint.welfare",
         "price_list": "sfumato.games.truthful.facility_location",
         "price_scores": "sfumato.games.truthful.facility_location",
         "regret": "sfumato.games.incentives.largest_gain",
+        "regret_curve": "sfumato.games.curves.regret_curve",
+        "revenue_curve": "sfumato.games.curves.revenue_curve",
         "revenue_guarantee": "sfumato.games.auctions.revenue_guarantee",
         "tree_distances": "sfumato.games.truthful.facility_location",
         "truthfulness": "sfumato.games.incentives.truthfulness_bound",
