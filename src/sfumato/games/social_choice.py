@@ -184,7 +184,7 @@ class SocialChoice(Mechanism):
             If the ledger cannot pay.
         """
         profile, source = self.game.positions(value), random_source(rng)
-        receipt = charged(ledger, self.privacy_loss, description, source, delta=self.delta)
+        receipt = charged(ledger, self.privacy_loss, description, source, self.delta)
         index, imposed = self.draw(profile, source)
         outcome = self._release_as(
             Outcome, self.game.alternatives[index], source, game=self.game, index=index, imposed=imposed
@@ -193,14 +193,9 @@ class SocialChoice(Mechanism):
 
 
 def charged(
-    ledger: Ledger | None,
-    loss: PrivacyLoss,
-    description: str,
-    source: RandomSource,
-    *,
-    delta: float = 0.0,
+    ledger: Ledger | None, loss: PrivacyLoss, description: str, source: RandomSource, delta: float = 0.0
 ) -> Receipt | None:
-    """Charge a ledger, if there is one, and return its receipt; its guarantee is read at ``delta``."""
+    """Charge a ledger, if there is one, and return its receipt."""
     _check.ledger(ledger)
     if ledger is None:
         return None

@@ -80,12 +80,14 @@ def test_where_it_does_not_hold() -> None:
     for alpha, change in ((0.02, {}), (0.25, {"step": 0.2}), (0.25, {"supply": (1200,) * 30})):
         found = PrivateAllocation(**GIVEN | change).supply_condition(alpha)
         assert not found.holds
-        assert not found.met(np.zeros((1, 3)))
+        assert not found.met(np.zeros(found.shape))
         assert "does not hold" in str(found)
 
 
 def test_each_of_the_three_is_needed() -> None:
-    fine = SupplyCondition(alpha=0.1, supply=10, needed=10, step=0.1, largest_step=0.1, unsatisfied=5.0)
+    fine = SupplyCondition(
+        alpha=0.1, supply=10, needed=10, step=0.1, largest_step=0.1, unsatisfied=5.0, shape=(1, 2)
+    )
     assert fine.holds
     assert fine.met([[9.0, 5.0]])
     assert not fine.met([[9.0, 5.5]])

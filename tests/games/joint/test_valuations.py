@@ -232,7 +232,7 @@ def test_what_is_no_valuation_is_refused() -> None:
     for goods in (0, 13):
         with pytest.raises(ParameterError, match="goods must be"):
             Valuation.of_sets(len, goods=goods)
-    for table in ([[0.5, 1.5]], [0.5], [["a"]], [[np.nan]]):
+    for table in ([[0.5, 1.5]], [0.5], [[np.nan]], [[-0.5]]):
         with pytest.raises(ParameterError, match="table must be numbers from 0 to 1"):
             Valuation.assignment(table)
     with pytest.raises(ParameterError, match="capacity must be"):

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_array
 from sfumato.games.joint.action_counter import ActionCounter
-from sfumato.games.joint.supply_condition import SupplyCondition, supply_condition
+from sfumato.games.joint.supply_condition import SupplyCondition, checked_signal, supply_condition
 from sfumato.games.joint.turns import TurnDynamics
 from sfumato.games.joint.valuations import Demand, Valuation, checked_types, checked_valuations
 
@@ -237,6 +238,7 @@ class PrivateAllocation(TurnDynamics):
             largest_value=self.largest_value,
             error=self.counter.error(self.beta),
             reserve=self.reserve,
+            shape=(self.counter.steps, self.counter.columns),
         )
 
     def prices(self, signal: Any) -> _Floats:
@@ -251,7 +253,7 @@ class PrivateAllocation(TurnDynamics):
         -------
         float64 array of shape (goods,)
         """
-        bidding = np.asarray(signal)[: self.rounds * self.blocks, :-1]
+        bidding = self._signal(signal)[: self.rounds * self.blocks, :-1]
         highest = np.maximum(bidding.max(axis=0), 0.0)
         return np.asarray(self.step * np.floor(highest / self.widths))
 
@@ -274,7 +276,7 @@ class PrivateAllocation(TurnDynamics):
         The theorem is in the notes of the class.
         """
         error, prices = self.counter.error(self.beta), self.prices(signal)
-        unsatisfied = min(self.agents, max(0.0, float(np.asarray(signal)[-1, -1]) + error))
+        unsatisfied = min(self.agents, max(0.0, float(self._signal(signal)[-1, -1]) + error))
         left = 2 * error + self.reserve
         parts = 2 * self.step * self.most_held, self.largest_value * unsatisfied, float(prices.sum()) * left
         gap = math.fsum(parts) * (1 + 1e-12)
@@ -286,6 +288,9 @@ class PrivateAllocation(TurnDynamics):
             per_agent=gap / self.agents,
             supply_condition=min(self.supply) * self.step >= left,
         )
+
+    def _signal(self, signal: Any) -> _Floats:
+        return checked_signal(signal, self.counter.steps, self.counter.columns)
 
     def _count(self) -> ActionCounter:
         turns = self.turns or self.rounds
@@ -313,7 +318,7 @@ class PrivateAllocation(TurnDynamics):
         if self.valuations is not None:
             return checked_types(reports, count, len(self.valuations))
         remedy = "pass a row of values for each agent; one that is absent values all at 0"
-        values = np.asarray(reports)
+        values = as_array("reports", reports, remedy)
         if values.ndim != 2 or values.shape != (count, len(self.supply)) or values.dtype.kind not in "iufb":
             _check.refuse_type("reports", "be numbers, one of each agent for each good", values, remedy)
         return clipped(values)

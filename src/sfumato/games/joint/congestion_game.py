@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_array
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["CongestionGame", "PlayRegret"]
@@ -167,6 +168,19 @@ class CongestionGame:
         shared = (uses * (present - joined)) @ uses.transpose(0, 2, 1)
         return np.asarray(shared + (uses @ joined)[:, None, :])
 
+    def _played(self, types: Any, actions: Any) -> tuple[_Integers, _Integers]:
+        """Return types and actions of one round or more, or refuse them."""
+        remedy = "pass the types that were reported, and what a release returns for them"
+        kinds, played = as_array("types", types, remedy), as_array("actions", actions, remedy)
+        whole = kinds.dtype.kind in "iu" and played.dtype.kind in "iu"
+        if not whole or not played.size or played.ndim != 2 or kinds.shape != played.shape[:1]:
+            rule = "be whole numbers, for each agent, and for each agent and round"
+            _check.refuse_state("types and actions", rule, "they are not", remedy)
+        known, listed = self.uses.shape[:2]
+        if min(kinds.min(), played.min()) < 0 or kinds.max() >= known or played.max() >= listed:
+            _check.refuse_state("types and actions", "be those of the game", "one of them is none", remedy)
+        return kinds.astype(np.int64), played.astype(np.int64)
+
     def play_regret(self, types: Any, actions: Any) -> PlayRegret:
         """Compute what agents would have gained by other actions, exactly: private, for the curator.
 
@@ -179,13 +193,18 @@ class CongestionGame:
         -------
         PlayRegret
 
+        Raises
+        ------
+        ParameterError
+            If there is no agent or no round, or a type or an action is none of the game's.
+
         Examples
         --------
         >>> game = CongestionGame(uses=[[[1, 0], [0, 1]]], fixed=[0.0, 0.0], growth=[1.0, 1.0], agents=2)
         >>> game.play_regret([0, 0], [[0], [0]]).external
         0.5
         """
-        kinds, played = np.asarray(types, np.int64), np.asarray(actions, np.int64)
+        kinds, played = self._played(types, actions)
         agents, rounds = played.shape
         paid = np.zeros((agents, self.uses.shape[1], self.uses.shape[1]))
         everyone = np.arange(agents)

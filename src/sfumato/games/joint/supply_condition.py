@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_numbers
 
 __all__ = ["SupplyCondition", "supply_condition"]
 
@@ -33,6 +35,8 @@ class SupplyCondition:
         What it must be at most.
     unsatisfied : float
         How many agents the signal may announce as unsatisfied; below 0 if the noise alone is too large.
+    shape : (int, int)
+        Of the market's signals.
 
     Notes
     -----
@@ -71,6 +75,7 @@ class SupplyCondition:
     step: float
     largest_step: float
     unsatisfied: float
+    shape: tuple[int, int]
 
     @property
     def holds(self) -> bool:
@@ -89,8 +94,14 @@ class SupplyCondition:
         -------
         bool
             Whether ``holds``, and few enough agents are announced as unsatisfied.
+
+        Raises
+        ------
+        ParameterError
+            If the signal is not of the market's shape.
         """
-        return self.holds and float(np.asarray(signal)[-1, -1]) <= self.unsatisfied
+        announced = checked_signal(signal, *self.shape)[-1, -1]
+        return self.holds and bool(announced <= self.unsatisfied)
 
     def __str__(self) -> str:
         says = "holds" if self.holds else "does not hold"
@@ -111,6 +122,7 @@ def supply_condition(
     largest_value: float,
     error: float,
     reserve: float,
+    shape: tuple[int, int],
 ) -> SupplyCondition:
     """Return the condition of a market; see `SupplyCondition`."""
     third = _check.positive("alpha", alpha) * agents / 3 * (1 - 1e-12)
@@ -125,4 +137,14 @@ def supply_condition(
         step=step,
         largest_step=third / (2 * most_held),
         unsatisfied=third / largest_value - error if largest_value else math.inf,
+        shape=shape,
     )
+
+
+def checked_signal(signal: Any, steps: int, columns: int) -> NDArray[np.float64]:
+    """Return a signal as an array of the shape that a market's signals have."""
+    remedy = "pass the value of a release of the market"
+    found = as_numbers("signal", signal, remedy)
+    if found.shape != (steps, columns):
+        _check.refuse_state("signal", f"have the shape {(steps, columns)}", f"it is {found.shape}", remedy)
+    return found

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_array, as_numbers
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["Complements", "Demand", "Valuation", "checked_valuations"]
@@ -101,10 +102,10 @@ class Valuation:
     units: _Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = np.array(self.values, np.float64)
-        goods = given.size.bit_length() - 1
+        remedy = "pass a value for each of the 2^goods sets, in the order of their bits"
+        given = as_numbers("values", self.values, remedy)
+        goods = max(0, given.size.bit_length() - 1)
         if given.ndim != 1 or given.size != 1 << goods or not 1 <= goods <= _MOST_GOODS:
-            remedy = "pass a value for each of the 2^goods sets, in the order of their bits"
             rule = f"have a length of 2 to a power from 1 to {_MOST_GOODS}"
             _check.refuse_state("values", rule, f"the shape is {given.shape}", remedy)
         if not (np.abs(given) <= goods).all():
@@ -158,8 +159,9 @@ class Valuation:
         >>> Valuation.additive([0.5, 0.25, 0.75], capacity=2).worth([0, 1, 2])
         1.25
         """
-        places = len(values) if capacity is None else _check.integer("capacity", capacity, minimum=1)
-        return cls.assignment(np.tile(np.asarray(values, np.float64), (min(places, len(values)), 1)))
+        row = as_numbers("values", values, "pass a list with a value for each good").reshape(1, -1)
+        places = row.size if capacity is None else _check.integer("capacity", capacity, minimum=1)
+        return cls.assignment(np.tile(row, (min(places, row.size), 1)))
 
     @classmethod
     def assignment(cls, table: Any) -> Self:
@@ -186,9 +188,9 @@ class Valuation:
         >>> family.worth([0, 1]), family.worth([1, 2]), family.gross_substitutes
         (1.0, 1.0, True)
         """
-        places = np.asarray(table)
-        if places.ndim != 2 or places.dtype.kind not in "iuf" or not ((places >= 0) & (places <= 1)).all():
-            remedy = "pass a row for each place, with a value for each good"
+        remedy = "pass a row for each place, with a value for each good"
+        places = as_numbers("table", table, remedy)
+        if places.ndim != 2 or not ((places >= 0) & (places <= 1)).all():
             _check.refuse_type("table", "be numbers from 0 to 1", places, remedy)
         goods = _goods(places.shape[1])
         best = np.zeros(1 << goods, np.int64)
@@ -284,7 +286,7 @@ class Valuation:
         ParameterError
             If there is not one price for each good, or a good does not exist.
         """
-        costs = np.asarray(prices, np.float64)
+        costs = as_numbers("prices", prices, "pass one for each good")
         if costs.shape != (self.goods,) or not (costs >= 0).all():
             _check.refuse_type("prices", "be non-negative numbers", costs, "pass one for each good")
         held = np.array([self._mask(holding)], np.int64)
@@ -374,9 +376,9 @@ def checked_valuations(valuations: Any, goods: int | None = None) -> tuple[Valua
 
 def checked_types(reports: Any, count: int, kinds: int) -> _Integers:
     """Return reports as positions of valuations, or refuse their form."""
-    types = np.asarray(reports)
     remedy = f"pass the position of a valuation, from 0 to {kinds - 1}, for each agent"
-    if types.shape != (count,) or types.dtype.kind not in "iu":
+    types = as_array("reports", reports, remedy)
+    if not count or types.shape != (count,) or types.dtype.kind not in "iu":
         _check.refuse_type("reports", "be whole numbers, one for each agent", types, remedy)
     if types.min() < 0 or types.max() >= kinds:
         _check.refuse_state("reports", "be positions of valuations", "one of them is none", remedy)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse
 
 from sfumato import _check
+from sfumato.games.arrays import as_numbers
 from sfumato.games.joint.allocation import clipped
 from sfumato.games.joint.valuations import Demand, Valuation, checked_types, checked_valuations
 
@@ -60,7 +61,7 @@ def optimal_welfare(
     """
     if valuations is not None:
         return _optimum_of_sets(values, supply, checked_valuations(valuations, len(supply)))
-    table = clipped(values)
+    table = _table(values, supply)
     agents, goods = table.shape
     per_agent = sparse.kron(sparse.eye(agents), np.ones((1, goods)))
     per_good = sparse.kron(np.ones((1, agents)), sparse.eye(goods))
@@ -68,6 +69,16 @@ def optimal_welfare(
     matrix = sparse.vstack([per_agent, per_good]).tocsr()
     found: Any = optimize.linprog(-table.ravel(), A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs")  # type: ignore[call-overload]
     return float(-found.fun)
+
+
+def _table(values: Any, supply: Sequence[int]) -> _Floats:
+    """Return the values of one agent or more for as many goods as have a supply."""
+    remedy = "pass a row of values for each agent, with one for each good"
+    table = as_numbers("values", values, remedy)
+    if table.ndim != 2 or not len(table) or table.shape[1] != len(supply):
+        rule = f"have a row for each agent, of {len(supply)} goods"
+        _check.refuse_state("values", rule, f"the shape is {table.shape}", remedy)
+    return clipped(table)
 
 
 def _optimum_of_sets(reports: Any, supply: Sequence[int], valuations: Sequence[Valuation]) -> float:
@@ -123,9 +134,9 @@ def welfare_ceiling(
     >>> welfare_ceiling([[1.0, 0.75], [0.5, 0.125]], (1, 1), [0.25, 0.0])
     1.25
     """
-    table = None if valuations is not None else clipped(values)
-    costs = np.asarray(prices, np.float64)
-    goods = len(supply) if table is None else table.shape[1]
+    table = None if valuations is not None else _table(values, supply)
+    costs = as_numbers("prices", prices, "pass one for each good")
+    goods = len(supply)
     if costs.shape != (goods,) or not (costs >= 0).all():
         _check.refuse_type("prices", "be non-negative numbers", costs, "pass one for each good")
     if table is None:
