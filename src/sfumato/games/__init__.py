@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sfumato.games.joint.joint_mechanism import JointMechanism, JointRelease
     from sfumato.games.joint.mediator import Advice, Mediator
     from sfumato.games.joint.no_regret import NoRegretPlay
+    from sfumato.games.joint.road_graphs import RoadGraph, road_graph
     from sfumato.games.joint.roads import EquilibriumGap, RoadNetwork
     from sfumato.games.joint.routing import PrivateRouting
     from sfumato.games.joint.school_choice import SchoolChoice
@@ -94,6 +95,7 @@ __all__ = [
     "ReservePrice",
     "RevenueCurve",
     "RevenueGuarantee",
+    "RoadGraph",
     "RoadNetwork",
     "SchoolChoice",
     "SocialChoice",
@@ -115,6 +117,7 @@ __all__ = [
     "regret_curve",
     "revenue_curve",
     "revenue_guarantee",
+    "road_graph",
     "tree_distances",
     "truthfulness",
     "vcg",
@@ -161,6 +164,7 @@ __getattr__, __dir__ = attach(
         "ReservePrice": "sfumato.games.auctions.reserve_price",
         "RevenueCurve": "sfumato.games.curves.revenue_curve",
         "RevenueGuarantee": "sfumato.games.auctions.revenue_guarantee",
+        "RoadGraph": "sfumato.games.joint.road_graphs",
         "RoadNetwork": "sfumato.games.joint.roads",
         "SchoolChoice": "sfumato.games.joint.school_choice",
         "SocialChoice": "sfumato.games.social_choice",
@@ -182,6 +186,7 @@ __getattr__, __dir__ = attach(
         "regret_curve": "sfumato.games.curves.regret_curve",
         "revenue_curve": "sfumato.games.curves.revenue_curve",
         "revenue_guarantee": "sfumato.games.auctions.revenue_guarantee",
+        "road_graph": "sfumato.games.joint.road_graphs",
         "tree_distances": "sfumato.games.truthful.facility_location",
         "truthfulness": "sfumato.games.incentives.truthfulness_bound",
         "vcg": "sfumato.games.auctions.vickrey",

@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "joint_privacy.md").read_text(encod
 
 def test_the_guide_runs(capsys):
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     space = {}
     for block in blocks:
         exec(block, space)
