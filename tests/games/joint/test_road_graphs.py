@@ -63,9 +63,9 @@ def test_private_routes_lead_where_they_should_by_name() -> None:
 
 def test_what_is_no_road_graph_is_refused() -> None:
     cases: tuple[tuple[Any, str], ...] = (
-        ([], "edges must join two nodes both ways"),
-        ([("a", "a", 1, 1)], "edges must join two nodes both ways"),
-        ([("a", "b", 1, 1)], "edges must join two nodes both ways"),
+        ([], "edges must lead from two nodes to each other"),
+        ([("a", "a", 1, 1)], "edges must lead from two nodes to each other"),
+        ([("a", "b", 1, 1)], "edges must lead from two nodes to each other"),
         ([("a", "b", 1)], "edges must be rows of four"),
         (["abcd"], "edges must be rows of four"),
         ([("a", "b", 0.0, 1)], "free time must be positive"),

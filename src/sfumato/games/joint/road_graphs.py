@@ -147,7 +147,7 @@ def road_graph(
     inside = _largest(tails, heads, len(place))
     if len(inside) < 2:
         remedy = "pass both directions of streets that are no one-way streets"
-        _check.refuse_state("edges", "join two nodes both ways", "no two lead to each other", remedy)
+        _check.refuse_state("edges", "lead from two nodes to each other", "no two are so", remedy)
     number = np.full(len(place), -1)
     number[inside] = np.arange(len(inside))
     among = (number[tails] >= 0) & (number[heads] >= 0)
