@@ -112,6 +112,7 @@ def _draw(app: Sphinx) -> None:
     bounds.draw(folder / "bounds.svg")
     games.draw(folder / "games.svg")
     inference.draw(folder / "inference.svg")
+    games.equilibrium(folder / "equilibrium.svg")
     location.draw(folder / "location.svg")
     shuffling.draw(folder / "shuffling.svg")
     pufferfish.draw(folder / "pufferfish.svg")

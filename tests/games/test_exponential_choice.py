@@ -25,7 +25,7 @@ def test_probabilities_are_those_of_the_formula() -> None:
     weights = np.exp(1.5 / wide * (TABLE[1] + TABLE[1] + TABLE[3]))
     assert choice.probabilities([1, 3, 1]) == pytest.approx(weights / weights.sum(), rel=1e-7)
     assert 1 << 29 <= np.abs(choice.steps).max() <= 1 << 30
-    with pytest.raises(ParameterError, match="scores must be numbers"):
+    with pytest.raises(ParameterError, match="scores must be real numbers"):
         ExponentialChoice(game=GAME, epsilon=1, scores="ab")
 
 

@@ -44,7 +44,7 @@ def test_what_is_refused() -> None:
             optimal_welfare(values, supply)
         with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
             welfare_ceiling(values, supply, [0.0, 0.0])
-    with pytest.raises(ParameterError, match="values must be rows of one length"):
+    with pytest.raises(ParameterError, match="values must be an array"):
         optimal_welfare([[1.0], [1.0, 0.5]], (1, 1))
     for prices in ([0.0], [-0.5, 0.0]):
         with pytest.raises(ParameterError, match="prices must be non-negative"):
