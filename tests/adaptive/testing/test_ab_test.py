@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 from sfumato.adaptive import ABTest
 from sfumato.adaptive.testing import ab_test
+from sfumato.adaptive.testing.count_distributions import ROUNDING
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Laplace
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
@@ -138,3 +140,13 @@ def test_bad_parameters_and_releases_are_refused(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ParameterError, match="second must be found with 2"):
         make.planned(first=0.5, second=0.51, epsilon=1.0)
     assert test.result(released(test, 2, 3)).p_value == test.result(released(test, 3, 2)).p_value
+
+
+def test_the_tail_of_a_small_variance_has_all_its_digits() -> None:
+    records, variance = 1 << 28, 6e-11
+    with mpmath.workdps(40):
+        share = (1 - mpmath.sqrt(1 - 4 * mpmath.mpf(variance))) / 2
+        masses = [mpmath.binomial(records, k) * share**k * (1 - share) ** (records - k) for k in range(12)]
+        above = mpmath.fsum(masses[i] * masses[j] for i in range(12) for j in range(i))
+    found = ABTest(records=records, epsilon=50.0)._difference(variance).at_least(1)
+    assert abs(found - float(above)) < ROUNDING

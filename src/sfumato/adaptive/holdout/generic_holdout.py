@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.adaptive.generalization.generalization_bound import rounded_up
-from sfumato.adaptive.holdout.mean_interval import divergence
+from sfumato.adaptive.holdout.mean_interval import mean_p_value
 from sfumato.adaptive.holdout.query_mean import ROUNDING, Query, query_mean, row_count
 from sfumato.errors import RunExhausted
 from sfumato.numerics.randomness.one_process import OneProcess
@@ -161,8 +161,7 @@ class GenericHoldout(OneProcess):
         with self._lock:
             self._ask()
             mean = float(query_mean(query, self._holdout, self._rows))
-            log_p = -self._rows * divergence(mean, claim) if mean > claim else 0.0
-            return self._answer(math.exp(log_p * (1 - 1e-9)))
+            return self._answer(mean_p_value(mean, claim, self._rows))
 
     def _ask(self) -> None:
         """Count a hypothesis before its test sees a row, or refuse it."""
