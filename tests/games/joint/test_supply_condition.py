@@ -84,6 +84,14 @@ def test_where_it_does_not_hold() -> None:
         assert "does not hold" in str(found)
 
 
+@pytest.mark.parametrize("alpha", [5e-324, 1e-320, 1e-300])
+def test_an_alpha_near_0_needs_a_supply_without_end(alpha: float) -> None:
+    found = PrivateAllocation(**GIVEN).supply_condition(alpha)
+    assert found.needed > 1e290
+    assert not found.holds
+    assert str(found).startswith("The supply condition does not hold")
+
+
 def test_each_of_the_three_is_needed() -> None:
     fine = SupplyCondition(
         alpha=0.1, supply=10, needed=10, step=0.1, largest_step=0.1, unsatisfied=5.0, shape=(1, 2)

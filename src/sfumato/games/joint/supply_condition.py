@@ -28,7 +28,8 @@ class SupplyCondition:
     supply : int
         The smallest of the goods' supplies.
     needed : float
-        What it must be at least; infinite if no supply is enough at this number of agents.
+        What it must be at least; infinite if it is beyond floats. More goods can be held where the supply is
+        larger, so that more may be needed then: ask the market with that supply.
     step : float
         Of the prices.
     largest_step : float
@@ -129,11 +130,11 @@ def supply_condition(
     least = 2 * reserve
     each = (1 + step) * (2 * error + reserve)
     if len(supply) * each > third:
-        least = max(least, reserve + 2 * error + most_held * each / third)
+        least = max(least, reserve + 2 * error + most_held * each / third) if third else math.inf
     return SupplyCondition(
         alpha=float(alpha),
         supply=min(supply),
-        needed=math.ceil(least * (1 + 1e-12)),
+        needed=math.ceil(least * (1 + 1e-12)) if least < math.inf else math.inf,
         step=step,
         largest_step=third / (2 * most_held),
         unsatisfied=third / largest_value - error if largest_value else math.inf,

@@ -74,23 +74,30 @@ def optimal_welfare(
 def _market(values: Any, supply: Sequence[int]) -> tuple[_Floats, _Floats]:
     """Return the clipped values of one agent or more, and the copies of each good, or refuse them."""
     remedy = "pass a row of values for each agent, and the copies of each good"
-    table, copies = as_numbers("values", values, remedy), as_numbers("supply", supply, remedy)
-    if copies.ndim != 1 or not (copies >= 0).all():
-        _check.refuse_type("supply", "be a list of non-negative numbers", copies, remedy)
+    table, copies = as_numbers("values", values, remedy), _copies(supply)
     if table.ndim != 2 or not table.size or copies.shape != table.shape[1:]:
         rule = f"have a row for each agent, of {len(copies)} goods"
         _check.refuse_state("values", rule, f"the shape is {table.shape}", remedy)
     return clipped(table), copies
 
 
+def _copies(supply: Sequence[int]) -> _Floats:
+    """Return the copies of each good, or refuse what is no list of them."""
+    remedy = "pass the copies of each good"
+    copies = as_numbers("supply", supply, remedy)
+    if copies.ndim != 1 or not (copies >= 0).all():
+        _check.refuse_type("supply", "be a list of non-negative numbers", copies, remedy)
+    return copies
+
+
 def _optimum_of_sets(reports: Any, supply: Sequence[int], valuations: Sequence[Valuation]) -> float:
-    types = checked_types(reports, len(reports), len(valuations))
+    types, copies = checked_types(reports, len(reports), len(valuations)), _copies(supply)
     kinds, sets = len(valuations), len(valuations[0].values)
     members = np.arange(sets) >> np.arange(len(supply))[:, None] & 1
     found: Any = optimize.linprog(
         -np.concatenate([each.values for each in valuations]),
         A_ub=sparse.csr_array(np.tile(members, kinds)),
-        b_ub=np.asarray(supply),
+        b_ub=copies,
         A_eq=sparse.csr_array(sparse.kron(sparse.eye(kinds), np.ones((1, sets)))),
         b_eq=np.bincount(types, minlength=kinds),
         method="highs",
@@ -143,7 +150,7 @@ def welfare_ceiling(
     if valuations is not None:
         types = checked_types(values, len(values), len(valuations))
         best = Demand(checked_valuations(valuations, goods)).surplus(types, costs)
-        copies = as_numbers("supply", supply, "pass the copies of each good")
+        copies = _copies(supply)
     else:
         table, copies = _market(values, supply)
         best = np.sort(np.maximum(table - costs, 0.0), axis=1)[:, -capacity:]
