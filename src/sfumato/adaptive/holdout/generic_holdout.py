@@ -72,9 +72,9 @@ class GenericHoldout(OneProcess):
     >>> holdout = GenericHoldout(rows, hypotheses=100)
     >>> holdout.threshold
     0.0005
+    >>> from scipy.special import bdtrc
     >>> def median_is_positive(rows):
-    ...     sign = 2 * (np.count_nonzero(rows > 0) - len(rows) / 2) / len(rows) ** 0.5
-    ...     return math.erfc(sign / 2**0.5) / 2
+    ...     return bdtrc(np.count_nonzero(rows > 0) - 1, len(rows), 0.5)  # the sign test, exact
     >>> holdout.confirm_mean(lambda rows: rows > 0, above=0.6), holdout.confirm(median_is_positive)
     (False, True)
     """
