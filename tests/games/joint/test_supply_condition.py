@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.games import PrivateAllocation, SupplyCondition, Valuation, optimal_welfare, welfare_ceiling
+from sfumato.games.joint.supply_condition import supply_condition
 
 N = 20_000
 GIVEN: dict[str, Any] = {
@@ -84,6 +85,21 @@ def test_where_it_does_not_hold() -> None:
         assert "does not hold" in str(found)
 
 
+def test_prices_need_twice_the_reserve_however_few_goods_are_held() -> None:
+    given: dict[str, Any] = {
+        "agents": 1000,
+        "supply": (300, 300, 300),
+        "step": 0.1,
+        "largest_value": 1.0,
+        "error": 1.0,
+        "reserve": 101.7,
+        "shape": (1, 4),
+    }
+    # Three goods with a price could cost 3 * 1.1 * 103.7, more than a third of 0.9 * 1000.
+    assert supply_condition(0.9, most_held=100, **given).needed == math.ceil(2 * 101.7)
+    assert supply_condition(0.9, most_held=900, **given).needed == math.ceil(103.7 + 900 * 1.1 * 103.7 / 300)
+
+
 @pytest.mark.parametrize("alpha", [5e-324, 1e-320, 1e-300])
 def test_an_alpha_near_0_needs_a_supply_without_end(alpha: float) -> None:
     found = PrivateAllocation(**GIVEN).supply_condition(alpha)
@@ -99,6 +115,7 @@ def test_each_of_the_three_is_needed() -> None:
     assert fine.holds
     assert fine.met([[9.0, 5.0]])
     assert not fine.met([[9.0, 5.5]])
+    assert dataclasses.replace(fine, unsatisfied=0.0).holds
     changes: tuple[dict[str, Any], ...] = ({"supply": 9}, {"step": 0.11}, {"unsatisfied": -0.1})
     for change in changes:
         assert not dataclasses.replace(fine, **change).holds
