@@ -41,3 +41,9 @@ def test_what_is_none_is_refused_without_being_shown() -> None:
     for convert in (as_array, as_numbers):
         with pytest.raises(ParameterError, match="x must be an array, but its rows differ in length or form"):
             convert("x", [[1.0, 2.0], [3.0]], "pass rows")
+
+
+@pytest.mark.parametrize("text", ["1.0", b"1.0"])
+def test_numbers_in_strings_are_refused_among_objects_too(text: object) -> None:
+    with pytest.raises(ParameterError, match="x must be real numbers"):
+        as_numbers("x", np.array([text, 2.0], object), "pass numbers")

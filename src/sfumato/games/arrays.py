@@ -61,7 +61,9 @@ def as_numbers(name: str, given: Any, remedy: str) -> NDArray[np.float64]:
     found = as_array(name, given, remedy)
     if found.dtype.kind not in "biuf":
         try:
-            found = np.array(found.tolist(), np.float64) if found.dtype.kind == "O" else np.empty(0)
+            # numpy would read numbers out of strings.
+            numeric = found.dtype.kind == "O" and not any(isinstance(one, str | bytes) for one in found.flat)
+            found = np.array(found.tolist(), np.float64) if numeric else np.empty(0)
         except (ValueError, TypeError, OverflowError):
             found = np.empty(0)
         if found.dtype.kind != "f" or not found.size:
