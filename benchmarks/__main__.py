@@ -18,6 +18,7 @@ BENCHMARKS = {
     "games": "benchmarks.games",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
+    "inference": "benchmarks.inference",
     "intervals": "benchmarks.intervals",
     "joint-privacy": "benchmarks.joint_privacy",
     "learning": "benchmarks.learning",

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from benchmarks import game_targets
 from sfumato import games
 
 
@@ -81,7 +82,17 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks games", description=__doc__)
     parser.add_argument("--bids", type=int, default=1_000_000)
     parser.add_argument("--agents", type=int, default=12, help="of the anonymous game with 20 types")
+    parser.add_argument("--target", choices=game_targets.TARGETS, help="measure this target only")
+    parser.add_argument("--targets", action="store_true", help="measure all targets only")
     arguments = parser.parse_args(argv)
+    if arguments.target:
+        game_targets.measure(arguments.target)
+        return 0
+    game_targets.measure_all()
+    game_targets.supplies(30_000)
+    game_targets.joint()
+    if arguments.targets:
+        return 0
     prices(arguments.bids)
     regret(arguments.agents)
     truthful()

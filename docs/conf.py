@@ -14,7 +14,18 @@ from sphinx.errors import ExtensionError
 import sfumato
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from docs.pictures import attacks, concepts, games, location, pufferfish, shuffling, structure
+from docs.pictures import (
+    adaptive,
+    attacks,
+    bounds,
+    concepts,
+    games,
+    inference,
+    location,
+    pufferfish,
+    shuffling,
+    structure,
+)
 from tools.walks.scenes import SCENES
 
 if TYPE_CHECKING:
@@ -96,8 +107,12 @@ def _draw(app: Sphinx) -> None:
     structure.rooms(folder / "rooms.svg")
     for scene, walked in SCENES.items():
         structure.walk(folder / f"walk_{scene}.svg", walked())
+    adaptive.draw(folder / "adaptive.svg")
     attacks.draw(folder / "attacks.svg")
+    bounds.draw(folder / "bounds.svg")
     games.draw(folder / "games.svg")
+    inference.draw(folder / "inference.svg")
+    games.equilibrium(folder / "equilibrium.svg")
     location.draw(folder / "location.svg")
     shuffling.draw(folder / "shuffling.svg")
     pufferfish.draw(folder / "pufferfish.svg")

@@ -1,17 +1,19 @@
-"""Picture of what truthfulness privacy costs and buys: revenue, and what a lie gains, against epsilon."""
+"""Pictures of the games' guides: revenue, what a lie gains, and how far from equilibrium play ends."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 
-from docs.pictures.style import BLUE, GRAY, INK, ORANGE, figure, save
+from docs.pictures.style import figure, save
 from sfumato import games
 
-__all__ = ["draw"]
+__all__ = ["draw", "equilibrium"]
 
 _EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_DRIVERS = (100, 300, 1000, 3000, 10_000, 30_000)
 
 
 def draw(path: Path) -> None:
@@ -21,25 +23,33 @@ def draw(path: Path) -> None:
     town = games.Game(
         types=homes, alternatives=homes, agents=6, utilities=lambda home, site: 1 - np.abs(home - site)
     )
-    auctions = [games.DigitalGoods(upper=10, epsilon=epsilon) for epsilon in _EPSILONS]
-    best = auctions[0].optimum(bids).revenue
-    bounds = [auction.revenue_guarantee(bids) for auction in auctions]
-    found = [games.regret(games.ExponentialChoice(game=town, epsilon=e), town) for e in _EPSILONS]
     drawn = figure(9, 3.4)
     revenue, gain = drawn.subplots(1, 2)
-    for label, color, earned in (
-        ("expected", BLUE, [auction.expected_revenue(bids) for auction in auctions]),
-        ("partition function", ORANGE, [bound.partition_function for bound in bounds]),
-        ("McSherry, Talwar", GRAY, [bound.mcsherry_talwar for bound in bounds]),
-    ):
-        revenue.plot(_EPSILONS, np.maximum(earned, 0) / best, color=color, label=label)
-    revenue.set_ylabel("revenue over the optimum")
-    gain.plot(_EPSILONS, [each.gain.upper for each in found], color=BLUE, label="in this game, exact")
-    gain.plot(_EPSILONS, [each.bound for each in found], color=INK, linestyle=":", label="theorem, any game")
-    gain.set_ylabel("largest gain of a lie")
-    gain.set_yscale("log")
-    for axes in (revenue, gain):
-        axes.set_xscale("log")
-        axes.set_xlabel("epsilon")
-        axes.legend(frameon=False)
+    games.revenue_curve(bids, upper=10, epsilons=_EPSILONS).plot(revenue)
+    games.regret_curve(town, epsilons=_EPSILONS).plot(gain)
+    save(drawn, path)
+
+
+def equilibrium(path: Path) -> None:
+    """Draw the gap of private routes on a grid of 48 streets against the number of drivers."""
+    nodes = np.arange(16).reshape(4, 4)
+    ends = [(a, b) for row in (*nodes, *nodes.T) for a, b in itertools.pairwise(row)]
+    tails, heads = np.array([*ends, *((b, a) for a, b in ends)]).T
+    drawn = figure(6, 3.4)
+    axes = drawn.subplots()
+    for epsilon in (0.5, 2.0, 8.0):
+
+        def play(drivers: int, epsilon: float = epsilon) -> games.EquilibriumGap:
+            network = games.RoadNetwork(
+                tails=tails,
+                heads=heads,
+                free_times=np.ones(len(tails)),
+                capacities=np.full(len(tails), drivers / 16),
+            )
+            trips = np.random.default_rng(1).integers(0, 16, (drivers, 2))
+            routing = games.PrivateRouting(network=network, agents=drivers, epsilon=epsilon, delta=1e-6)
+            return network.equilibrium_gap(routing.release(trips, rng=1).parts(trips), trips)
+
+        games.gap_curve(_DRIVERS, play).plot(axes, label=f"epsilon {epsilon:g}")
+    axes.set_ylabel("mean gain over mean travel time")
     save(drawn, path)

@@ -10,17 +10,27 @@ import pytest
 
 from sfumato import adaptive
 
-PAGE = (Path(__file__).parents[2] / "docs" / "adaptive.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, INFERENCE = ((DOCS / name).read_text(encoding="utf-8") for name in ("adaptive.md", "inference.md"))
 
 
-def test_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) >= 5
+def run(page: str) -> int:
+    """Run a page's blocks, and return how many there are."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     space: dict[str, Any] = {}
     for block in blocks:
         exec(block, space)
+    return len(blocks)
+
+
+def test_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(PAGE) >= 5
     assert "Vacuous" in capsys.readouterr().out
 
 
+def test_the_guide_to_inference_runs() -> None:
+    assert run(INFERENCE) >= 3
+
+
 def test_the_guide_names_everything() -> None:
-    assert [name for name in adaptive.__all__ if name not in PAGE] == []
+    assert [name for name in adaptive.__all__ if name not in PAGE + INFERENCE] == []

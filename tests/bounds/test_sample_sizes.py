@@ -11,7 +11,7 @@ from scipy.linalg import hadamard
 
 from sfumato import bounds
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import Gaussian, Laplace, StabilityHistogram
 from sfumato.privacy import Neighboring
 
 
@@ -144,6 +144,62 @@ def test_mean_in_many_dimensions_needs_root_d_rows() -> None:
         assert least / 0.1 <= found <= 1.05 * least / 0.1
         rows.append(found)
     assert rows[1] / rows[0] == pytest.approx(2, rel=0.02)
+
+
+@pytest.mark.parametrize("dimension", [16, 64])
+def test_mean_in_many_dimensions_as_it_is_drawn(dimension: int) -> None:
+    """Drawn noise at the n of an error lies between the bound of its class and the Gaussian's own error."""
+    target = 0.02
+    model = bounds.NoisyMean(bounds=(0.0, 1.0), epsilon=1.0, delta=1e-6, dimension=dimension)
+    rows = math.ceil(model.stddev(1) / target)
+    mu = math.sqrt(dimension) / model.stddev(1)
+    least = bounds.svd_error_bound(hadamard(dimension), mu=mu, unbiased=True).error / rows
+    total = np.full(dimension, rows / 2)
+    drawn = [model.mechanism.release(total, rng=seed).value for seed in range(40)]
+    squares = np.square(np.array(drawn) / rows - 0.5)
+    # The seeds are fixed. The mean of 640 squares or more is within 1 +- 0.4 of its mean, but for one of 1e9.
+    error = math.sqrt(squares.mean())
+    assert 0.98 * target < least < target
+    assert least * math.sqrt(0.6) < error < target * math.sqrt(1.4)
+    # Half of the rows would not do, by far more than chance.
+    assert math.sqrt(squares.mean()) * 2 > target * math.sqrt(1.4)
+    assert rows * target / math.sqrt(dimension) == pytest.approx(1 / mu, rel=0.01)
+
+
+def packed(points: int, rows: int) -> float:
+    """Return how often the place of equal records is missed, by packing; all of them are replaced."""
+    apart = rows * (1 - np.eye(points, dtype=int))
+    return bounds.packing_bound(np.arange(points), apart, epsilon=0.5, error=0.5).failure
+
+
+def test_thresholds_and_histograms_pure_and_approximate() -> None:
+    """Pure: rows grow with log(points), in bound and mechanism. Approximate: log(1/delta) is enough."""
+    least, ours = [], []
+    for points in (16, 64, 256):
+        # A threshold at one of the points: with fewer rows it is missed in a third of all cases.
+        rows = next(n for n in range(1, 100) if packed(points, n) < 1 / 3)
+        assert rows == math.ceil(2 * math.log(2 * (points - 1)))
+        least.append(rows)
+        # A histogram shows the value if the greatest noise of all cells is below half of its count.
+        histogram = bounds.NoisyCounts(epsilon=0.5, entries=points, neighboring=Neighboring.REPLACE_ONE)
+        ours.append(2 * histogram.error(1, 2 / 3))
+    for k in range(3):
+        assert least[k] <= ours[k]
+    assert (least[2] - least[0]) / math.log(16) == pytest.approx(2, abs=0.4)  # 1 / epsilon for each log
+    assert (ours[2] - ours[0]) / math.log(16) == pytest.approx(8, abs=0.8)
+    # What releases only cells that are there does not know how many there are.
+    stable = StabilityHistogram.calibrated(epsilon=0.5, delta=1e-6, neighboring=Neighboring.REPLACE_ONE)
+    assert stable.threshold == pytest.approx(math.log(1e6) / 0.5, rel=0.2)
+    assert bounds.histogram_order(1 << 60, epsilon=0.5, delta=1e-6).without_constants == "27.631"
+    pure, approximate = (
+        [
+            bounds.threshold_order(1 << k, error=0.1, epsilon=1.0, pure=pure).without_constants
+            for k in (16, 32)
+        ]
+        for pure in (True, False)
+    )
+    assert float(pure[1]) == pytest.approx(2 * float(pure[0]), rel=1e-5)
+    assert approximate == ["4", "5"]
 
 
 def test_histogram_beside_its_order() -> None:

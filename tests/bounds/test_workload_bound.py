@@ -141,6 +141,7 @@ def test_what_is_no_workload_is_refused() -> None:
             make(np.zeros((3, 3)), mu=1.0)
     with pytest.raises(ParameterError, match="mu must be positive"):
         bounds.svd_error_bound(np.eye(2), mu=0.0)
+    assert bounds.factorization_norm(np.ones((512, 1))).bounds.upper == pytest.approx(1)
     with pytest.raises(ParameterError, match="workload must have at most 512 rows and columns"):
         bounds.factorization_norm(np.ones((513, 1)))
     for sizes, orders in (([], [1]), ([2, 3], [3]), ([2, 3], [])):

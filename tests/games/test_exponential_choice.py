@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -12,6 +13,7 @@ from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.games import ExponentialChoice, Game, Outcome
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+from tests.chance import accepts_only, pearson
 
 RNG = np.random.default_rng(3)
 TABLE = RNG.random((4, 5))
@@ -25,7 +27,7 @@ def test_probabilities_are_those_of_the_formula() -> None:
     weights = np.exp(1.5 / wide * (TABLE[1] + TABLE[1] + TABLE[3]))
     assert choice.probabilities([1, 3, 1]) == pytest.approx(weights / weights.sum(), rel=1e-7)
     assert 1 << 29 <= np.abs(choice.steps).max() <= 1 << 30
-    with pytest.raises(ParameterError, match="scores must be numbers"):
+    with pytest.raises(ParameterError, match="scores must be real numbers"):
         ExponentialChoice(game=GAME, epsilon=1, scores="ab")
 
 
@@ -60,10 +62,13 @@ def test_draws_follow_the_distribution() -> None:
     choice = ExponentialChoice(game=GAME, epsilon=3)
     expected = choice.probabilities([0, 1, 2])
     drawn = [choice.release([0, 1, 2], rng=seed).index for seed in range(2000)]
-    # False alarm: five frequencies, each off by 6.5 standard deviations, below 1e-9.
-    error = np.abs(np.bincount(drawn, minlength=5) / 2000 - expected)
-    assert (error < 6.5 * np.sqrt(expected * (1 - expected) / 2000)).all()
-    assert np.abs(expected - 0.2).max() > 6.5 * np.sqrt(0.25 / 2000)
+    half = ExponentialChoice(game=GAME, epsilon=1.5).probabilities([0, 1, 2])
+    accepts_only(
+        pearson(Counter(drawn)),
+        dict(enumerate(expected)),
+        half_the_epsilon=dict(enumerate(half)),
+        even=dict.fromkeys(range(5), 0.2),
+    )
 
 
 def test_a_ledger_is_charged_before_anything_is_drawn() -> None:

@@ -47,7 +47,7 @@ def test_the_best_action_is_the_types_own_and_the_first_of_equals() -> None:
 
 def test_what_is_no_table_of_numbers_is_refused() -> None:
     for table in ([[1], [1, 0]], [["a", 1], [1, 0]]):
-        with pytest.raises(ParameterError, match=r"utilities must be (rows of one length|numbers)"):
+        with pytest.raises(ParameterError, match=r"utilities must be (an array|real numbers)"):
             Game(types="ab", alternatives=(0, 1), utilities=table, agents=3)
     with pytest.raises(ParameterError, match="reports must be a sequence"):
         Game(**GOOD).positions(5)

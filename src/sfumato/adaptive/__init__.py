@@ -34,21 +34,31 @@ if TYPE_CHECKING:
         transcript_bound,
     )
     from sfumato.adaptive.generalization.transfer import transfer_bound
+    from sfumato.adaptive.holdout.generic_holdout import GenericHoldout
     from sfumato.adaptive.holdout.guess_and_check import CheckedGuess, GuessAndCheck
     from sfumato.adaptive.holdout.ladder import Ladder, ladder_bound
     from sfumato.adaptive.holdout.reusable_holdout import HoldoutAnswer, ReusableHoldout
     from sfumato.adaptive.holdout.reusable_scorer import ReusableScorer, TrainOnAll
     from sfumato.adaptive.holdout.thresholdout import Thresholdout
+    from sfumato.adaptive.inference.count_posterior import multinomial_posterior, poisson_posterior
+    from sfumato.adaptive.inference.parametric_bootstrap import BootstrapInterval, parametric_bootstrap
+    from sfumato.adaptive.inference.posterior_draws import PosteriorDraws
+    from sfumato.adaptive.inference.regression_posterior import regression_posterior
+    from sfumato.adaptive.testing.ab_test import ABTest
     from sfumato.adaptive.testing.hypothesis_tests import AdaptiveTests
 
 __all__ = [
+    "ABTest",
     "AdaptiveMeans",
     "AdaptiveTests",
+    "BootstrapInterval",
     "CheckedGuess",
     "GeneralizationBound",
+    "GenericHoldout",
     "GuessAndCheck",
     "HoldoutAnswer",
     "Ladder",
+    "PosteriorDraws",
     "ReusableHoldout",
     "ReusableScorer",
     "Thresholdout",
@@ -60,7 +70,11 @@ __all__ = [
     "log_queries",
     "max_information",
     "max_information_bound",
+    "multinomial_posterior",
     "mutual_information",
+    "parametric_bootstrap",
+    "poisson_posterior",
+    "regression_posterior",
     "required_rows",
     "sample_splitting_bound",
     "selection_bias",
@@ -71,13 +85,17 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "ABTest": "sfumato.adaptive.testing.ab_test",
         "AdaptiveMeans": "sfumato.adaptive.generalization.adaptive_means",
         "AdaptiveTests": "sfumato.adaptive.testing.hypothesis_tests",
+        "BootstrapInterval": "sfumato.adaptive.inference.parametric_bootstrap",
         "CheckedGuess": "sfumato.adaptive.holdout.guess_and_check",
         "GeneralizationBound": "sfumato.adaptive.generalization.generalization_bound",
+        "GenericHoldout": "sfumato.adaptive.holdout.generic_holdout",
         "GuessAndCheck": "sfumato.adaptive.holdout.guess_and_check",
         "HoldoutAnswer": "sfumato.adaptive.holdout.reusable_holdout",
         "Ladder": "sfumato.adaptive.holdout.ladder",
+        "PosteriorDraws": "sfumato.adaptive.inference.posterior_draws",
         "ReusableHoldout": "sfumato.adaptive.holdout.reusable_holdout",
         "ReusableScorer": "sfumato.adaptive.holdout.reusable_scorer",
         "Thresholdout": "sfumato.adaptive.holdout.thresholdout",
@@ -89,7 +107,11 @@ __getattr__, __dir__ = attach(
         "log_queries": "sfumato.adaptive.generalization.transcripts",
         "max_information": "sfumato.adaptive.generalization.max_information",
         "max_information_bound": "sfumato.adaptive.generalization.max_information",
+        "multinomial_posterior": "sfumato.adaptive.inference.count_posterior",
         "mutual_information": "sfumato.adaptive.generalization.mutual_information",
+        "parametric_bootstrap": "sfumato.adaptive.inference.parametric_bootstrap",
+        "poisson_posterior": "sfumato.adaptive.inference.count_posterior",
+        "regression_posterior": "sfumato.adaptive.inference.regression_posterior",
         "required_rows": "sfumato.adaptive.generalization.adaptive_means",
         "sample_splitting_bound": "sfumato.adaptive.generalization.transcripts",
         "selection_bias": "sfumato.adaptive.generalization.mutual_information",

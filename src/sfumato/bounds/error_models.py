@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Protocol, Self, final, runtime_checkable
+from typing import Any, Final, Protocol, Self, final, runtime_checkable
 
 from sfumato import _check
 from sfumato.mechanisms.noise.gaussian import Gaussian
@@ -14,6 +14,8 @@ from sfumato.numerics.rounding import div_up, expm1_up, fraction_up, log_up
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["EpsilonErrorModel", "ErrorModel", "NoisyCounts", "NoisyMean"]
+
+_MOST: Final = 1 << 1000
 
 
 @runtime_checkable
@@ -45,6 +47,11 @@ class ErrorModel(Protocol):
 @runtime_checkable
 class EpsilonErrorModel(ErrorModel, Protocol):
     """An error that is also known at other epsilons, for `epsilon_for` and `tradeoff_table`.
+
+    Notes
+    -----
+    Noise is taken to be independent of the rows. A model whose noise is not has an attribute
+    ``independent = False``, as `NoisyQuantile` has; then standard errors are added in the place of variances.
 
     Examples
     --------
@@ -128,6 +135,8 @@ class NoisyCounts:
     def __post_init__(self) -> None:
         entries = _check.integer("entries", self.entries, minimum=1)
         tables = _check.integer("tables", self.tables, minimum=1)
+        if entries > _MOST:
+            _check.refuse("entries", "be at most 2**1000", entries, "count the cells of all tables")
         if tables > entries:
             _check.refuse(
                 "tables", "be at most the number of entries", tables, "count the cells of all tables"
@@ -167,7 +176,8 @@ class NoisyCounts:
         float
             To float accuracy.
         """
-        return self.mechanism.distribution.stddev / _check.integer("rows", rows, minimum=1)
+        rows = _check.integer("rows", rows, minimum=1)
+        return float(Fraction(self.mechanism.distribution.stddev) / rows)
 
     def with_epsilon(self, epsilon: float) -> Self:
         """Return the same counts at another epsilon.
@@ -268,8 +278,8 @@ class NoisyMean:
         float
             To float accuracy.
         """
-        deviation = self.mechanism.distribution.stddev * float(self.mechanism.grid.step)
-        return deviation / _check.integer("rows", rows, minimum=1)
+        rows = _check.integer("rows", rows, minimum=1)
+        return float(Fraction(self.mechanism.distribution.stddev) * self.mechanism.grid.step / rows)
 
     def with_epsilon(self, epsilon: float) -> Self:
         """Return the same mean at another epsilon.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.bounds.nuclear_norm import Floats, nuclear_norm_down, unit_weights
+from sfumato.bounds.nuclear_norm import Floats, nuclear_norm_down, to_unit, unit_weights
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload
 from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import fraction_down, fraction_up
 
 __all__ = ["FactorizationNorm", "factorization_norm"]
 
@@ -92,7 +94,7 @@ def factorization_norm(workload: ArrayLike) -> FactorizationNorm:
     >>> round(factorization_norm(hadamard).bounds.lower ** 2, 6)
     2.0
     """
-    matrix = as_workload(workload)
+    matrix, unit = to_unit(as_workload(workload))
     if max(matrix.shape) > _MOST:
         _check.refuse_state(
             "workload",
@@ -107,8 +109,17 @@ def factorization_norm(workload: ArrayLike) -> FactorizationNorm:
     rows[asked], columns[used] = p, q
     b, c = np.zeros((len(matrix), left.shape[1])), np.zeros((right.shape[0], matrix.shape[1]))
     b[asked], c[:, used] = left, right
-    bounds = Interval(nuclear_norm_down(core, p, q), _above(matrix, b, c))
-    return FactorizationNorm(bounds=bounds, left=b, right=c, rows=rows, columns=columns)
+    bounds = Interval(
+        fraction_down(Fraction(nuclear_norm_down(core, p, q)) * unit),
+        fraction_up(Fraction(_above(matrix, b, c)) * unit),
+    )
+    left, right = b * float(unit / _half(unit)), c * float(_half(unit))
+    return FactorizationNorm(bounds=bounds, left=left, right=right, rows=rows, columns=columns)
+
+
+def _half(unit: Fraction) -> Fraction:
+    """Return the root of a power of two, or of half of it."""
+    return Fraction(2) ** ((unit.numerator.bit_length() - unit.denominator.bit_length()) // 2)
 
 
 def _climb(matrix: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -136,4 +147,4 @@ def _above(matrix: Floats, left: Floats, right: Floats) -> float:
     """Return an upper bound from factors, whatever floats lost in them."""
     rest = np.abs(matrix - left @ right) + 2 * _UNIT * (left.shape[1] + 4) * (np.abs(left) @ np.abs(right))
     norms = np.linalg.norm(left, axis=1).max() * np.linalg.norm(right, axis=0).max()
-    return float((norms + np.linalg.norm(rest, axis=1).max()) * _OUTWARD)
+    return float((norms + np.linalg.norm(rest, axis=1).max()) * _OUTWARD + 1e-290)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from sfumato import _check
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
@@ -21,6 +21,9 @@ from sfumato.numerics.rounding import (
 )
 
 __all__ = ["ModelComparison", "local_against_central"]
+
+_MOST: Final = 1 << 53
+_LEAST: Final = 2.0**-40
 
 
 @final
@@ -76,7 +79,7 @@ def local_against_central(*, rows: int, epsilon: float) -> ModelComparison:
     Raises
     ------
     ParameterError
-        If ``rows`` is below 1 or epsilon is not positive.
+        If ``rows`` is not from 1 to 2**53, or epsilon is below 2**-40.
 
     Notes
     -----
@@ -99,7 +102,11 @@ def local_against_central(*, rows: int, epsilon: float) -> ModelComparison:
     True
     """
     rows = _check.integer("rows", rows, minimum=1)
+    if rows > _MOST:
+        _check.refuse("rows", "be at most 2**53", rows, "pass fewer")
     epsilon = _check.positive("epsilon", epsilon)
+    if epsilon < _LEAST:
+        _check.refuse("epsilon", "be at least 2**-40", epsilon, "pass a larger one; no count survives it")
     # tanh(e/2) = (e^e - 1) / (e^e + 1), which rises with e^e - 1.
     grown = expm1_up(epsilon)
     slope = div_up(grown, add_down(grown, 2.0)) if grown < 2.0**60 else 1.0

@@ -23,6 +23,7 @@ from sfumato.numerics.rounding import (
 __all__ = ["marginals_error_bound"]
 
 _MOST: Final = 1 << 16
+_WIDEST: Final = 1 << 1000
 
 
 def marginals_error_bound(
@@ -48,7 +49,7 @@ def marginals_error_bound(
     Raises
     ------
     ParameterError
-        If there are no columns, or no such tables, or more than 65,536.
+        If there are no columns, or no such tables, or more than 65,536, or more cells than 2**1000.
 
     Notes
     -----
@@ -91,6 +92,8 @@ def marginals_error_bound(
             many = math.prod(columns[i] - 1 for i in part)
             total = add_down(total, mul_down(fraction_down(many), sqrt_down(fraction_down(value))))
     cells = sum(_symmetric([Fraction(n) for n in columns], wanted[-1])[k] for k in wanted)
+    if cells > _WIDEST:
+        _check.refuse_state("sizes", "make at most 2**1000 cells", "they make more", "join values of columns")
     mean = div_down(total, sqrt_up(fraction_up(cells)))
     return bound_of(mean, mean, mu, unbiased, ("mean", "singular values of marginals (Li and Miklau 2013)"))
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.blas_threads import one_thread
-from sfumato.numerics.rounding import div_down
+from sfumato.numerics.rounding import div_down, fraction_down
 
-__all__ = ["Floats", "nuclear_norm_down", "unit_weights"]
+__all__ = ["Floats", "nuclear_norm_down", "to_unit", "unit_weights"]
 
 Floats = NDArray[np.float64]
 
 _UNIT: Final = 2.0**-52
 _OUTWARD: Final = 1 + 2.0**-30
+
+
+def to_unit(matrix: Floats) -> tuple[Floats, Fraction]:
+    """Return a matrix over a power of two, with entries up to 1, and that power.
+
+    Entries below 1e-307 of the largest lose bits, no more than 5e-324 each.
+    """
+    exponent = int(np.frexp(np.abs(matrix).max())[1])
+    return np.ldexp(matrix, -exponent), Fraction(2) ** exponent
 
 
 def unit_weights(squares: Floats) -> Floats:
@@ -35,8 +45,8 @@ def nuclear_norm_down(matrix: Floats, rows: Floats, columns: Floats) -> float:
     the computed singular vectors; :math:`\|U\|^2 \le 1 + \|U^T U - I\|_F`. What floats lose in the trace is
     at most (rows + columns + 8) units of :math:`\sum_k |u_k|^T |M| |v_k| \le r \|M\|_F \max |u_k| |v_k|`.
     """
-    exponent = math.frexp(float(np.abs(matrix).max()))[1]
-    scaled = rows[:, np.newaxis] * np.ldexp(matrix, -exponent) * columns
+    core, unit = to_unit(matrix)
+    scaled = rows[:, np.newaxis] * core * columns
     left, sizes, right = np.linalg.svd(scaled, full_matrices=False)
     rank = max(1, int((sizes > len(sizes) * _UNIT * sizes[0]).sum()))
     left, right = left[:, :rank], right[:rank].T
@@ -44,7 +54,7 @@ def nuclear_norm_down(matrix: Floats, rows: Floats, columns: Floats) -> float:
     lost = _UNIT * (sum(matrix.shape) + 8) * rank * float(np.linalg.norm(scaled)) * _OUTWARD
     longest = max(_norm_above_one(left), _norm_above_one(right))
     found = div_down(trace - lost - 1e-290, 1 + longest) * (1 - 4 * _UNIT)
-    return math.ldexp(max(0.0, found), exponent)
+    return fraction_down(Fraction(max(0.0, found)) * unit)
 
 
 def _norm_above_one(vectors: Floats) -> float:

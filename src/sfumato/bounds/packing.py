@@ -15,6 +15,7 @@ from sfumato.numerics.rounding import add_up, div_down, exp_down, mul_up
 __all__ = ["PackingBound", "packing_bound"]
 
 _MOST: Final = 4096
+_FARTHEST: Final = 1 << 53
 
 
 @final
@@ -121,13 +122,19 @@ def packing_bound(
 
 def _apart(points: Floats, point: Floats, wide: float, norm: float) -> NDArray[np.bool_]:
     """Return which points are certainly so far from one; equality is decided exactly in the maximum norm."""
-    moves = points - point
-    if norm < np.inf:
-        return np.asarray(np.linalg.norm(moves, ord=norm, axis=1) >= wide * (1 + 2.0**-40))
-    # Knuth's two-sum: what a rounded difference misses.
-    virtual = moves - points
-    missed = np.sign(moves) * ((points - (moves - virtual)) - (point + virtual))
-    sizes = np.abs(moves)
+    # Differences beyond floats are infinite, and so is what two-sum misses of them.
+    with np.errstate(over="ignore", invalid="ignore"):
+        moves = points - point
+        sizes = np.abs(moves)
+        if norm < np.inf:
+            # Over the greatest, so that no power overflows.
+            most = sizes.max(axis=1)
+            shares = sizes / np.where((most > 0) & (most < np.inf), most, 1.0)[:, np.newaxis]
+            lengths = most * np.linalg.norm(shares, ord=norm, axis=1)
+            return np.asarray(lengths >= wide * (1 + 2.0**-40))
+        # Knuth's two-sum: what a rounded difference misses.
+        virtual = moves - points
+        missed = np.sign(moves) * ((points - (moves - virtual)) - (point + virtual))
     return np.asarray(((sizes > wide) | ((sizes == wide) & (missed >= 0))).any(axis=1))
 
 
@@ -155,4 +162,6 @@ def _datasets(answers: ArrayLike, distances: ArrayLike) -> tuple[NDArray[np.floa
         _check.refuse_type("distances", "be a square of whole numbers, a row for each answer", apart, remedy)
     if (apart != apart.T).any() or apart.diagonal().any():
         _check.refuse_type("distances", "be symmetric, and 0 on the diagonal", apart, remedy)
+    if apart.max() > _FARTHEST:
+        _check.refuse_state("distances", "be at most 2**53", "some are greater", "pass counts of units")
     return points, apart.astype(np.int64)

@@ -23,7 +23,7 @@ def sample_size(mechanism: ErrorModel, *, error: float, confidence: float = 0.95
     Parameters
     ----------
     mechanism : ErrorModel
-        `NoisyCounts`, `NoisyMean`, or any object with a method ``error(rows, confidence)``.
+        `NoisyCounts`, `NoisyMean`, `NoisyQuantile`, or any object with a method ``error(rows, confidence)``.
     error : float
         The target, in the unit of the answers.
     confidence : float
@@ -40,8 +40,9 @@ def sample_size(mechanism: ErrorModel, *, error: float, confidence: float = 0.95
 
     Notes
     -----
-    Guarantee: exact for the distributions of this room. The error of a model of your own must not rise with
-    rows; then the result is the smallest. The error at it is what the model says in any case.
+    Guarantee: exact for the noise of this room; for `NoisyQuantile`, for the worst data. The error of a model
+    of your own must not rise with rows; then the result is the smallest. The error at it is what the model
+    says in any case.
 
     Examples
     --------
@@ -62,7 +63,8 @@ def epsilon_for(mechanism: EpsilonErrorModel, *, rows: int, error: float, confid
     Parameters
     ----------
     mechanism : EpsilonErrorModel
-        `NoisyCounts` or `NoisyMean` of any epsilon, which is replaced, or an object of that Protocol.
+        `NoisyCounts`, `NoisyMean` or `NoisyQuantile` of any epsilon, which is replaced, or an object of that
+        Protocol.
     rows : int
     error : float
         The target, in the unit of the answers.
@@ -108,9 +110,10 @@ def free_rows(mechanism: EpsilonErrorModel, *, population_stddev: float, slack: 
     Parameters
     ----------
     mechanism : EpsilonErrorModel
-        `NoisyCounts`, `NoisyMean`, or an object of that Protocol.
+        `NoisyCounts`, `NoisyMean`, `NoisyQuantile`, or an object of that Protocol.
     population_stddev : float
-        Of one row's value; 0.5 is the greatest for a proportion.
+        Of one row's value; 0.5 is the greatest for a proportion. For the ranks of a quantile q it is the
+        root of q (1 - q).
     slack : float
         How much of itself the standard error may grow.
 
@@ -127,6 +130,7 @@ def free_rows(mechanism: EpsilonErrorModel, *, population_stddev: float, slack: 
     -----
     The standard error is :math:`\sqrt{s^2/n + \sigma_n^2}` for independent rows and independent noise of
     deviation :math:`\sigma_n`, exactly; the smallest n at which it is at most :math:`(1 + slack) s/\sqrt n`.
+    For noise that depends on the rows it is at most :math:`s/\sqrt n + \sigma_n`, which takes its place.
 
     Examples
     --------
@@ -137,8 +141,9 @@ def free_rows(mechanism: EpsilonErrorModel, *, population_stddev: float, slack: 
     _check_model("stddev", mechanism)
     deviation = _check.positive("population_stddev", population_stddev)
     slack = _check.positive("slack", slack)
-    room = deviation**2 * slack * (2 + slack)
-    return _first(lambda rows: rows * mechanism.stddev(rows) ** 2 <= room, "slack", slack)
+    # By how much the noise may be above the deviation: variances add up, or else standard errors.
+    room = math.sqrt(slack) * math.sqrt(2 + slack) if _independent(mechanism) else slack
+    return _first(lambda rows: math.sqrt(rows) * (mechanism.stddev(rows) / deviation) <= room, "slack", slack)
 
 
 @final
@@ -156,6 +161,8 @@ class Tradeoff:
         The noise's standard deviation.
     sampling : float
         The sampling error's standard deviation.
+    independent : bool
+        Whether the noise is independent of the rows.
 
     Examples
     --------
@@ -168,11 +175,15 @@ class Tradeoff:
     error: float
     noise: float
     sampling: float
+    independent: bool = True
 
     @property
     def inflation(self) -> float:
-        """The standard error with noise over that without."""
-        return math.hypot(self.noise, self.sampling) / self.sampling
+        """The standard error with noise over that without; at most this where they are not independent."""
+        if not self.sampling:
+            return math.inf
+        share = self.noise / self.sampling
+        return math.hypot(share, 1.0) if self.independent else 1.0 + share
 
 
 def tradeoff_table(
@@ -188,11 +199,12 @@ def tradeoff_table(
     Parameters
     ----------
     mechanism : EpsilonErrorModel
-        `NoisyCounts` or `NoisyMean` of any epsilon, or an object of that Protocol.
+        `NoisyCounts`, `NoisyMean` or `NoisyQuantile` of any epsilon, or an object of that Protocol.
     rows : iterable of int
     epsilons : iterable of float
     population_stddev : float
-        Of one row's value; 0.5 is the greatest for a proportion.
+        Of one row's value; 0.5 is the greatest for a proportion. For the ranks of a quantile q it is the
+        root of q (1 - q).
     confidence : float
         Strictly between 0 and 1.
 
@@ -221,6 +233,7 @@ def tradeoff_table(
             error=one.error(count, confidence),
             noise=one.stddev(count),
             sampling=deviation / math.sqrt(count),
+            independent=_independent(one),
         )
         for count in counts
         for epsilon, one in models
@@ -241,6 +254,11 @@ def _first(enough: Callable[[int], bool], name: str, value: float) -> int:
         else:
             outside = middle
     return inside
+
+
+def _independent(mechanism: object) -> bool:
+    """Return whether a model's noise is independent of the rows."""
+    return bool(getattr(mechanism, "independent", True))
 
 
 def _check_model(method: str, mechanism: object) -> None:

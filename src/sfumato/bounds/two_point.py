@@ -55,12 +55,12 @@ class TwoPointBound:
     @property
     def absolute_error(self) -> float:
         """On one dataset the expected absolute error is at least this."""
-        return mul_down(self.separation, self.overlap) / 2
+        return mul_down(mul_down(self.separation, self.overlap), 0.5)
 
     @property
     def squared_error(self) -> float:
         """On one dataset the expected squared error is at least this."""
-        return mul_down(mul_down(self.separation, self.separation), self.overlap) / 4
+        return mul_down(mul_down(mul_down(self.separation, self.separation), self.overlap), 0.25)
 
     def __str__(self) -> str:
         return (
@@ -140,6 +140,8 @@ def best_two_point_bound(loss: PrivacyLoss, *, separation: float, most: int = 64
     ------
     ParameterError
         If the separation is not positive, or ``most`` is out of range.
+    UnsupportedView
+        If no theorem bounds the loss for groups; pass a ``most`` of 1.
 
     Notes
     -----

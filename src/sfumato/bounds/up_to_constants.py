@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from typing import Any, Final, NoReturn, final
 
 from sfumato import _check
 
@@ -15,6 +15,8 @@ __all__ = [
     "reconstruction_order",
     "threshold_order",
 ]
+
+_MOST: Final = 1 << 1000
 
 
 @final
@@ -93,7 +95,8 @@ def fingerprinting_order(dimension: int, *, error: float, epsilon: float) -> UpT
     '1000'
     """
     dimension = _check.integer("dimension", dimension, minimum=1)
-    size = math.sqrt(dimension) / (_check.positive("error", error) * _check.positive("epsilon", epsilon))
+    _check_size("dimension", dimension)
+    size = math.sqrt(dimension) / _check.positive("error", error) / _check.positive("epsilon", epsilon)
     return UpToConstants(
         quantity="rows",
         formula="sqrt(dimension) / (error epsilon)",
@@ -124,10 +127,12 @@ def reconstruction_order(rows: int) -> UpToConstants:
     >>> reconstruction_order(400).without_constants
     '20'
     """
+    rows = _check.integer("rows", rows, minimum=1)
+    _check_size("rows", rows)
     return UpToConstants(
         quantity="error",
         formula="sqrt(rows)",
-        without_constants=f"{math.sqrt(_check.integer('rows', rows, minimum=1)):.6g}",
+        without_constants=f"{math.sqrt(rows):.6g}",
         mechanisms="all mechanisms",
         theorem="Dinur and Nissim (2003)",
     )
@@ -198,7 +203,7 @@ def threshold_order(points: int, *, error: float, epsilon: float, pure: bool) ->
     log*(points)
     """
     points = _check.integer("points", points, minimum=2)
-    size = math.log(points) / (_check.positive("error", error) * _check.positive("epsilon", epsilon))
+    size = math.log(points) / _check.positive("error", error) / _check.positive("epsilon", epsilon)
     stars, left = 1, math.log2(points)
     while left > 1:
         stars, left = stars + 1, math.log2(left)
@@ -211,3 +216,9 @@ def threshold_order(points: int, *, error: float, epsilon: float, pure: bool) ->
         else "learners of (epsilon, delta)-DP",
         theorem="Feldman and Xiao (2015)" if pure else "Alon, Livni, Malliaris and Moran (2019)",
     )
+
+
+def _check_size(name: str, size: int) -> None:
+    """Refuse a number whose root is no float."""
+    if size > _MOST:
+        _check.refuse(name, "be at most 2**1000", size, "pass a smaller one")

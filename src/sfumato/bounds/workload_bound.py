@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
@@ -19,11 +20,13 @@ from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.bounds.gamma_norm import FactorizationNorm, factorization_norm
-from sfumato.bounds.nuclear_norm import Floats, nuclear_norm_down, unit_weights
+from sfumato.bounds.nuclear_norm import Floats, nuclear_norm_down, to_unit, unit_weights
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload, optimal_strategy
 from sfumato.numerics.rounding import (
     div_down,
     expm1_up,
+    fraction_down,
+    fraction_up,
     mul_up,
     sqrt_up,
 )
@@ -82,8 +85,10 @@ class WorkloadBound:
 
     @property
     def ratio(self) -> float | None:
-        """The error that is reached over the bound."""
-        return None if self.reached is None else self.reached / self.error
+        """The error that is reached over the bound; infinite where the bound is 0."""
+        if self.reached is None:
+            return None
+        return self.reached / self.error if self.error else math.inf
 
     def __str__(self) -> str:
         reached = "" if self.reached is None else f", {self.reached:.6g} is reached"
@@ -184,13 +189,15 @@ def mean_error_bound(workload: ArrayLike, *, mu: float, unbiased: bool = False) 
     >>> print(mean_error_bound(np.eye(4), mu=1.0).theorem)
     weighted singular values (Li and Miklau 2013; weak duality)
     """
-    matrix = as_workload(workload)
+    matrix, unit = to_unit(as_workload(workload))
     found = optimal_strategy(matrix)
     inverse = np.linalg.solve(found.strategy.T @ found.strategy, matrix.T)
     ones = np.ones(len(matrix))
     squares = np.square(inverse).sum(axis=1)
     total = max(unit_error(matrix, ones, weights) for weights in (squares, np.ones(matrix.shape[1])))
-    return bound_of(total, math.sqrt(found.error / len(matrix)), mu, unbiased, ("mean", _WEIGHTED))
+    reached = fraction_up(Fraction(math.sqrt(found.error / len(matrix))) * unit)
+    least = fraction_down(Fraction(total) * unit)
+    return bound_of(least, reached, mu, unbiased, ("mean", _WEIGHTED))
 
 
 def maximum_error_bound(workload: ArrayLike, *, mu: float, unbiased: bool = False) -> WorkloadBound:

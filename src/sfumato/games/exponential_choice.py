@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_floats
+from sfumato.games.arrays import as_numbers
 from sfumato.games.social_choice import SocialChoice
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
@@ -93,7 +93,7 @@ class ExponentialChoice(SocialChoice):
         shape = (len(game.types), len(game.alternatives))
         remedy = "axes are agents if they differ, types and alternatives"
         given = game.free_utilities if self.scores is None else self.scores
-        scores = as_floats("scores", given, remedy)
+        scores = as_numbers("scores", given, remedy)
         if scores.shape not in (shape, (game.agents, *shape)):
             _check.refuse_state("scores", f"have the shape {shape}", f"it is {scores.shape}", remedy)
         if not np.isfinite(scores).all():

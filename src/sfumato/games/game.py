@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_numbers
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["Game", "as_labels", "as_range"]
@@ -191,14 +192,13 @@ class Game:
             labels.append(self.actions)
         shape = tuple(len(part) for part in labels)
         shape = shape if self.anonymous else (self.agents, *shape)
-        given = self.utilities
+        given, remedy = self.utilities, "pass numbers for each type and alternative, or a function of both"
         if callable(given):
             axes = [_axis(part) for part in labels]
             if not self.anonymous:
                 axes.insert(0, np.arange(self.agents))
-            given = np.broadcast_to(given(*np.ix_(*axes)), shape)
-        remedy = "axes are the agents if not anonymous, types, alternatives, actions if there are any"
-        table = as_floats("utilities", given, remedy)
+            given = _broadcast(as_numbers("utilities", given(*np.ix_(*axes)), remedy), shape)
+        table = as_numbers("utilities", given, remedy)
         if table.shape != shape:
             _check.refuse_state("utilities", f"have the shape {shape}", f"it is {table.shape}", remedy)
         low, high = self.utility_range
@@ -216,34 +216,31 @@ def as_agent(agent: object, agents: int) -> int:
     return place
 
 
-def as_rows(name: str, given: object, remedy: str) -> NDArray[Any]:
-    """Return what is given as an array, or refuse rows of several lengths."""
-    try:
-        return np.asarray(given)
-    except ValueError:
-        _check.refuse_state(name, "be rows of one length", "their lengths differ", remedy)
-
-
-def as_floats(name: str, given: object, remedy: str) -> _Floats:
-    """Return what is given as a fresh array of floats, or refuse what is no number."""
-    array = as_rows(name, given, remedy)
-    if array.dtype.kind not in "iufb":
-        _check.refuse_type(name, "be numbers", array, remedy)
-    return array.astype(np.float64)
-
-
 def as_labels(name: str, given: object) -> tuple[Any, ...]:
     """Return distinct labels in a known order, or refuse them."""
     if isinstance(given, Mapping | Set | bytes) or not hasattr(given, "__iter__"):
         _check.refuse_type(name, "be a sequence", given, "pass a list")
     listed = given.tolist() if isinstance(given, np.ndarray) else given
     labels = tuple(tuple(label) if isinstance(label, list) else label for label in listed)
-    if not labels or len(set(labels)) != len(labels):
-        found = "one of them is there twice" if labels else "there is none"
+    try:
+        nan = any(isinstance(label, float) and math.isnan(label) for label in labels)
+        distinct = len(set(labels)) == len(labels) and not nan
+    except TypeError:
+        _check.refuse_state(name, "be hashable", "one of them is not", "pass strings, numbers or tuples")
+    if not labels or not distinct:
+        found = "one of them is there twice, or is NaN" if labels else "there is none"
         _check.refuse_state(name, "be distinct, at least one", found, "list each of them once")
     if len(labels) > _MOST:
         _check.refuse_state(name, f"be at most {_MOST:,}", "there are more", "use a coarser list")
     return labels
+
+
+def _broadcast(table: _Floats, shape: tuple[int, ...]) -> _Floats:
+    """Return a table of a shape that it broadcasts to, else as it is."""
+    try:
+        return np.broadcast_to(table, shape)
+    except ValueError:
+        return table
 
 
 def _axis(labels: Sequence[Any]) -> NDArray[Any]:

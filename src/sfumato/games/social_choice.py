@@ -60,6 +60,7 @@ class SocialChoice(Mechanism):
     Notes
     -----
     A subclass states the exact distribution of what it draws, so that `regret` can say how much a lie gains.
+    One whose loss has a delta returns it as ``delta``, or a ledger would read an epsilon that is infinite.
     Neighbors are profiles in which one agent's report is replaced.
 
     Examples
@@ -83,6 +84,11 @@ class SocialChoice(Mechanism):
     def commitment(self) -> Commitment | None:
         """The lottery that is played instead with some probability; None if there is none."""
         return None
+
+    @property
+    def delta(self) -> float:
+        """Where a ledger reads the guarantee; 0, unless a subclass has a loss that is not pure."""
+        return 0.0
 
     @property
     def anonymous(self) -> bool:
@@ -178,7 +184,7 @@ class SocialChoice(Mechanism):
             If the ledger cannot pay.
         """
         profile, source = self.game.positions(value), random_source(rng)
-        receipt = charged(ledger, self.privacy_loss, description, source)
+        receipt = charged(ledger, self.privacy_loss, description, source, self.delta)
         index, imposed = self.draw(profile, source)
         chosen = self.game.alternatives[index]
         return self._release_as(

@@ -11,6 +11,7 @@ import pytest
 from sfumato.games.auctions import price_curve
 from sfumato.games.auctions.price_curve import STEPS, PriceCurve, bid_steps
 from sfumato.numerics import random_source
+from tests.chance import accepts_only, frequencies
 
 from .few_prices import FEW, enumerated, use_few_prices
 
@@ -52,11 +53,13 @@ def test_draws_have_the_distribution(monkeypatch: pytest.MonkeyPatch, rate: Frac
     monkeypatch.setattr(price_curve, "_FAR", 3.0)  # so that what is far below is drawn as well
     curve = PriceCurve.of_bids(np.array([9, 30, 31, 60]), rate)
     exact, size = enumerated(curve), 40_000
-    found = np.bincount(curve.draw(size, random_source(5)), minlength=FEW + 1)[1:] / size
-    # False alarm: 64 frequencies, each off by 7 standard deviations and one draw, below 1e-9.
-    assert (np.abs(found - exact) <= 7 * np.sqrt(exact * (1 - exact) / size) + 1 / size).all()
-    wrong = enumerated(PriceCurve.of_bids(np.array([9, 30, 31, 60]), rate * Fraction(3, 4)))
-    assert (np.abs(found - wrong) > 7 * np.sqrt(wrong * (1 - wrong) / size) + 1 / size).any()
+    counts = np.bincount(curve.draw(size, random_source(5)), minlength=FEW + 1)[1:]
+    slower = enumerated(PriceCurve.of_bids(np.array([9, 30, 31, 60]), rate * Fraction(3, 4)))
+    accepts_only(
+        frequencies(dict(enumerate(counts.tolist()))),
+        dict(enumerate(exact)),
+        a_lower_rate=dict(enumerate(slower)),
+    )
 
 
 def test_a_draw_lies_where_weights_are() -> None:

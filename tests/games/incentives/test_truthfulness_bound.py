@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.games import ExponentialChoice, Game, truthfulness
+from sfumato.games import ExponentialChoice, Game, regret, truthfulness
 from sfumato.privacy import Exponential, Gaussian, Neighboring, PrivacyLoss, PureDP
 
 REPLACE = Neighboring.REPLACE_ONE
@@ -90,3 +90,28 @@ def test_what_is_no_loss_or_no_range_is_refused() -> None:
         truthfulness(loss, liars=0)
     with pytest.raises(ParameterError, match=r"utility_of_truth must be from 0.0 to 1.0"):
         truthfulness(loss).utility_of_lie(1.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_both_bounds_are_attained_by_a_lie_that_is_found(epsilon: float) -> None:
+    # Agents who want what the scores count against: the mechanism helps whoever reports the contrary.
+    scores, wanted = [[0, 1], [1, 0]], [[1, 0], [0, 1]]
+    for agents in (1, 3):
+        game = Game(types="ab", alternatives="xy", utilities=wanted, agents=agents)
+        choice = ExponentialChoice(game=game, epsilon=epsilon, scores=scores)
+        bound = truthfulness(choice.privacy_loss)
+        found = regret(choice, game)
+        assert found.gain.lower == pytest.approx(bound.gain, rel=1e-6)
+        assert found.gain.lower <= bound.gain
+        assert found.witness.type != found.witness.report
+    many = Game(types="ab", alternatives="xy", utilities=wanted, agents=60)
+    choice = ExponentialChoice(game=many, epsilon=epsilon, scores=scores)
+    ratios = []
+    for count in range(60):  # how many of the others are of type a
+        others = "a" * count + "b" * (59 - count)
+        for kind, lie in ("ab", "ba"):
+            at = "ab".index(kind)
+            truth, gained = (choice.probabilities(one + others)[at] for one in (kind, lie))
+            ratios.append(gained / truth)
+    assert max(ratios) <= math.exp(epsilon) * (1 + 1e-12)
+    assert max(ratios) >= math.exp(epsilon) * (0.95 if epsilon == 0.1 else 0.999999)

@@ -127,7 +127,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ParameterError, match="beta must be"):
         PrivateAllocation(**GIVEN | {"beta": 1.0})
     market = PrivateAllocation(**GIVEN)
-    with pytest.raises(ParameterError, match="reports must be rows of one length"):
+    with pytest.raises(ParameterError, match="reports must be an array"):
         market.release([[1.0, 0.5, 0.0]] * 2399 + [[1.0]])
     for values in (np.zeros((2400, 2)), np.zeros((2399, 3)), [["a"] * 3] * 2400):
         with pytest.raises(ParameterError, match="reports must be numbers"):

@@ -63,7 +63,7 @@ def test_costs_and_loads() -> None:
 
 def test_what_is_no_play_is_refused() -> None:
     for actions in (np.zeros((6, 0), int), np.zeros(6, int), np.zeros((5, 2), int)):
-        with pytest.raises(ParameterError, match="actions must have an axis of agents and one of rounds"):
+        with pytest.raises(ParameterError, match="types and actions must be whole numbers, for each agent"):
             GAME.play_regret(TYPES, actions)
 
 

@@ -65,7 +65,7 @@ def test_what_is_refused() -> None:
     for ballots in ([[0.0, 1.0]], [0, 1], np.zeros((0, 2), int), [[0, 1, 2]]):
         with pytest.raises(ParameterError, match="ballots must be whole numbers"):
             ranked_ballots(ballots, 2)
-    with pytest.raises(ParameterError, match="their lengths differ"):
+    with pytest.raises(ParameterError, match="its rows differ in length"):
         ranked_ballots([[0, 1], [0]], 2)
     for lottery in ([0.5, 0.6], [1.0], [-0.5, 1.5]):
         with pytest.raises(ParameterError, match="probabilities must be non-negative"):

@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "joint_privacy.md").read_text(encod
 
 def test_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     space: dict[str, Any] = {}
     for block in blocks:
         exec(block, space)

@@ -111,7 +111,7 @@ def test_what_is_refused() -> None:
         with pytest.raises(ParameterError, match=message):
             PrivateRouting(**given | change)
     routing = PrivateRouting(**given)
-    with pytest.raises(ParameterError, match="reports must be rows of one length"):
+    with pytest.raises(ParameterError, match="reports must be an array"):
         routing.release([[0, 1]] * 9 + [[0]])
     for trips in (np.zeros((9, 2), int), np.zeros((10, 2)), np.zeros((10, 3), int)):
         with pytest.raises(ParameterError, match="reports must be pairs of nodes"):

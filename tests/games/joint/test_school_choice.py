@@ -137,7 +137,7 @@ def test_what_is_refused() -> None:
     for reports, message in (
         (lists[:29], "reports must be lists of schools"),
         (lists * 1.0, "reports must be lists of schools"),
-        ([[0]] * 29 + [[0, 1]], "reports must be rows of one length"),
+        ([[0]] * 29 + [[0, 1]], "reports must be an array"),
         ([[0, 0, 1]] * 30, "reports must list distinct schools"),
         ([[-1, 0, 1]] * 30, "reports must list distinct schools"),
         ([[0, 1, 3]] * 30, "reports must list distinct schools"),

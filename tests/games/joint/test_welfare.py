@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
+from sfumato.games.joint.valuations import Valuation
 from sfumato.games.joint.welfare import optimal_welfare, welfare_ceiling
 
 
@@ -37,15 +38,23 @@ def test_values_are_clipped() -> None:
 
 
 def test_what_is_refused() -> None:
-    for values, supply in (
-        ([[1.0, 0.5]], (1,)), ([1.0, 0.5], (1, 1)), ([[1.0, 0.5]], (1, -1)), (np.zeros((0, 2)), (1, 1)),
-    ):  # fmt: skip
-        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
+    for values, supply, message in (
+        ([[1.0, 0.5]], (1,), "values must have a row for each agent, of 1 goods"),
+        ([1.0, 0.5], (1, 1), "values must have a row for each agent"),
+        (np.zeros((0, 2)), (1, 1), "values must have a row for each agent"),
+        ([[1.0, 0.5]], (1, -1), "supply must be a list of non-negative numbers"),
+    ):
+        with pytest.raises(ParameterError, match=message):
             optimal_welfare(values, supply)
-        with pytest.raises(ParameterError, match="values must have an axis of agents and one of the goods"):
-            welfare_ceiling(values, supply, [0.0, 0.0])
-    with pytest.raises(ParameterError, match="values must be rows of one length"):
+        with pytest.raises(ParameterError, match=message):
+            welfare_ceiling(values, supply, [0.0] * len(supply))
+    with pytest.raises(ParameterError, match="values must be an array"):
         optimal_welfare([[1.0], [1.0, 0.5]], (1, 1))
+    kinds = [Valuation.additive([1.0, 0.5])]
+    with pytest.raises(ParameterError, match="supply must be a list of non-negative numbers"):
+        optimal_welfare([0], (1, -1), valuations=kinds)
+    with pytest.raises(ParameterError, match="supply must be a list of non-negative numbers"):
+        welfare_ceiling([0], (1, -1), [0.0, 0.0], valuations=kinds)
     for prices in ([0.0], [-0.5, 0.0]):
         with pytest.raises(ParameterError, match="prices must be non-negative"):
             welfare_ceiling([[1.0, 0.5]], (1, 1), prices)

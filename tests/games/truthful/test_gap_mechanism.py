@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -22,6 +23,7 @@ from sfumato.games import (
 from sfumato.games.incentives import largest_gain
 from sfumato.games.truthful import gap_parameters
 from sfumato.games.truthful.gap_parameters import lie_losses, separating_lottery
+from tests.chance import accepts_only, frequencies, rate
 
 LINE = np.arange(4.0)
 SALE = price_list((1, 2, 3, 4), (0.5, 1.5, 2.5, 3.5), agents=5)
@@ -209,15 +211,17 @@ def test_the_lottery_imposes_what_reports_ask_for() -> None:
     assert outcome.action(first) == 0
     assert outcome.action(second) == 1
     drawn = [mechanism.release([0.0, 3.0, 1.0], rng=seed).index for seed in range(600)]
-    expected = mechanism.distribution
-    # False alarm: six frequencies, each off by 6.5 standard deviations, below 1e-9.
-    error = np.abs(np.bincount(drawn, minlength=6) / 600 - expected)
-    assert (error <= 6.5 * np.sqrt(expected * (1 - expected) / 600)).all()
+    chosen = GapMechanism(game=line(3), epsilon=0.5, probability=0).probabilities([0.0, 3.0, 1.0])
+    accepts_only(
+        frequencies(Counter(drawn)),
+        dict(enumerate(mechanism.distribution)),
+        the_choice=dict(enumerate(chosen)),
+    )
     free = GapMechanism(game=line(3), epsilon=0.5, probability=0)
     assert not any(free.release([0.0, 3.0, 1.0], rng=seed).imposed for seed in range(50))
     half = GapMechanism(game=line(3), epsilon=0.5, probability=0.5)
-    share = np.mean([half.release([0.0, 3.0, 1.0], rng=seed).imposed for seed in range(600)])
-    assert abs(share - 0.5) < 6.5 * 0.5 / 600**0.5
+    imposed = sum(half.release([0.0, 3.0, 1.0], rng=seed).imposed for seed in range(600))
+    accepts_only(rate(imposed, 600), 0.5, a_third=1 / 3, two_thirds=2 / 3)
 
 
 @pytest.mark.parametrize("weight", [1e-30, 1e308])

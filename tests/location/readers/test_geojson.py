@@ -42,7 +42,7 @@ def test_points_of_every_kind(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     value: Any
-    for value in ({"type": "Polygon", "coordinates": []}, {"type": "Feature", "geometry": None}, 3):
+    for value in ({"type": "Polygon", "coordinates": []}, {"type": "Feature", "geometry": 4}, 3):
         with pytest.raises(ParameterError, match="file must have points and lines only"):
             read_geojson(_written(tmp_path, value))
     for point in ([181 + 180, 0], [0, 91], [0, None], [0, "north"]):
@@ -83,3 +83,11 @@ def test_another_reference_system_is_refused(tmp_path: Path) -> None:
     for system in (None, "EPSG:3857", {"properties": 3}):
         with pytest.raises(ParameterError, match="file must be in WGS 84"):
             read_geojson(_written(tmp_path, named("") | {"crs": system}))
+
+
+def test_a_feature_without_a_place_is_a_missing_coordinate(tmp_path: Path) -> None:
+    placed = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": {}}
+    missing: dict[str, Any] = {"type": "Feature", "geometry": None, "properties": {}}
+    path = _written(tmp_path, {"type": "FeatureCollection", "features": [placed, missing]})
+    with pytest.raises(ParameterError, match="a coordinate is missing"):
+        read_geojson(path)

@@ -35,6 +35,7 @@ def test_points_in_both_byte_orders(tmp_path: Path) -> None:
         {},
         {"crs": {"id": {"authority": "EPSG", "code": 4326}}},
         {"crs": {"id": {"authority": "OGC", "code": "CRS84"}}},
+        {"crs": {"id": {"authority": "EPSG", "code": 4979}}},
     ):
         found = read_geoparquet(_written(tmp_path, values, **crs))
         assert found.latitude.tolist() == [52.5, -33.5]
@@ -147,3 +148,13 @@ def test_frames_are_converted_to_degrees() -> None:
         from_geopandas(_Geometry(None))
     with pytest.raises(ParameterError, match="points only"):
         from_geopandas(_Geometry(4326, "Polygon"))
+
+
+class _Unconvertible(_Geometry):
+    def to_crs(self, code: int) -> _Geometry:
+        raise RuntimeError("Error creating Transformer from CRS.")
+
+
+def test_a_reference_system_that_is_not_on_earth() -> None:
+    with pytest.raises(ParameterError, match="frame must have a reference system of places on Earth"):
+        from_geopandas(_Unconvertible(1))

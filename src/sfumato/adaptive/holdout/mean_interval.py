@@ -6,7 +6,7 @@ import math
 
 from sfumato.adaptive.generalization.generalization_bound import rounded_up
 
-__all__ = ["mean_interval"]
+__all__ = ["mean_interval", "mean_p_value"]
 
 
 def mean_interval(mean: float, rows: int, log_failure: float) -> tuple[float, float]:
@@ -36,6 +36,34 @@ def mean_interval(mean: float, rows: int, log_failure: float) -> tuple[float, fl
     """
     allowed = rounded_up((math.log(2) - log_failure) / rows)
     return 1 - _upper(1 - mean, allowed), _upper(mean, allowed)
+
+
+def mean_p_value(mean: float, claim: float, rows: int) -> float:
+    """Return a p-value against a population's mean above a claim, rounded up (Chernoff's bound).
+
+    Parameters
+    ----------
+    mean : float
+        Of independent values in [0, 1].
+    claim : float
+        What the population's mean is at most where the hypothesis is false.
+    rows : int
+        How many.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_p_value(0.5, 0.5, 100), round(mean_p_value(0.6, 0.5, 100), 3)
+    (1.0, 0.134)
+    """
+    if mean <= claim:
+        return 1.0
+    # Floats move a divergence by less than 1e-15, which many rows make much of.
+    least = max(0.0, _divergence(mean, claim) * (1 - 1e-9) - 1e-15)
+    return min(1.0, math.exp(-rows * least) * (1 + 1e-12))
 
 
 def _upper(mean: float, allowed: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_rows
+from sfumato.games.arrays import as_array
 
 __all__ = ["ClarkePayments", "UniformPrice", "multi_unit_vickrey", "vcg"]
 
@@ -127,7 +127,7 @@ def vcg(values: Any) -> ClarkePayments:
 
 
 def _values(name: str, given: Any, axes: int) -> NDArray[np.float64]:
-    array = as_rows(name, given, "pass a list of numbers")
+    array = as_array(name, given, "pass a list of numbers")
     if array.ndim != axes or array.dtype.kind not in "iuf":
         _check.refuse_type(name, f"be an array of numbers with {axes} axes", given, "pass a list of numbers")
     found = array.astype(np.float64)

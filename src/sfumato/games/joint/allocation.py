@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_rows
+from sfumato.games.arrays import as_array
 from sfumato.games.joint.action_counter import ActionCounter
+from sfumato.games.joint.supply_condition import SupplyCondition, checked_signal, supply_condition
 from sfumato.games.joint.turns import TurnDynamics
+from sfumato.games.joint.valuations import Demand, Valuation, checked_types, checked_valuations
 
 __all__ = ["AllocationGuarantee", "PrivateAllocation"]
 
@@ -84,18 +86,22 @@ class PrivateAllocation(TurnDynamics):
         How many different goods an agent can use, at most: 1, the default, is unit demand.
     beta : float
         The chance with which the bounds may fail.
+    valuations : sequence of Valuation, optional
+        What agents may be; public. A report is the position of one of them then, not a row of values, and
+        the capacity the largest of their ranks.
 
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or a supply is too small for the noise: the remedy says what is
-        needed.
+        If a parameter breaks its rule, goods are no gross substitutes, or a supply is too small for the
+        noise: the remedy says what is needed.
 
     Notes
     -----
     A report is a row of values, one for each good, clipped to [0, 1]; NaN counts as 0. A set of goods is
-    worth its ``capacity`` best values in sum. These are gross substitutes; goods that complement each other
-    cannot be reported, as there is no theorem for them.
+    worth its ``capacity`` best values in sum. These are gross substitutes. With ``valuations`` an agent has
+    one of these: any gross substitutes, which is checked by enumeration. Goods that complement each other are
+    refused, as there is no theorem for them.
 
     Guarantee: (epsilon, delta)-joint differential privacy under replacing one agent's report, by
     `TurnDynamics`: an agent bids in at most ``turns`` steps, one of each round, for at most ``capacity``
@@ -120,8 +126,9 @@ class PrivateAllocation(TurnDynamics):
     its last value less w.
 
     *Welfare.* Add up over agents: welfare is at least that of the best allocation, less two steps for each
-    good held, less ``capacity`` for each unsatisfied agent, less price times (s - w + 2 E) for each good.
-    `guarantee` computes it from the signal.
+    good held, less ``capacity``, or what all goods are worth to the agent, for each unsatisfied agent, less
+    price times (s - w + 2 E) for each good. `guarantee` computes it from the signal, and `supply_condition`
+    says before a run for which supplies it is at most alpha for each agent.
 
     References
     ----------
@@ -151,6 +158,7 @@ class PrivateAllocation(TurnDynamics):
     turns: int | None = None
     capacity: int = 1
     beta: float = 0.05
+    valuations: Sequence[Valuation] | None = None
     closing: ClassVar[bool] = True
     _counter: ActionCounter = field(init=False, repr=False)
 
@@ -170,6 +178,8 @@ class PrivateAllocation(TurnDynamics):
                 self.capacity,
                 "no agent can use more goods than there are",
             )
+        if self.valuations is not None:
+            self._check_valuations(self.valuations)
         turns = self.rounds if self.turns is None else _check.integer("turns", self.turns, minimum=1)
         object.__setattr__(self, "turns", min(turns, self.rounds))
         object.__setattr__(self, "_counter", self._count())
@@ -194,6 +204,44 @@ class PrivateAllocation(TurnDynamics):
         """How many bids raise each good's price by a step."""
         return np.asarray(self.supply, np.float64) - self.reserve
 
+    @property
+    def most_held(self) -> int:
+        """How many goods all agents together hold at most."""
+        each = self.capacity if self.valuations is None else len(self.supply)
+        return int(min(self.agents * each, sum(self.supply)))
+
+    @property
+    def largest_value(self) -> float:
+        """What any set of goods is worth to any agent at most."""
+        if self.valuations is None:
+            return float(self.capacity)
+        return max(each.largest for each in self.valuations)
+
+    def supply_condition(self, alpha: float) -> SupplyCondition:
+        """Return whether the supply is large enough for a loss of welfare of ``alpha`` for each agent.
+
+        Parameters
+        ----------
+        alpha : float
+            In the unit of values, positive.
+
+        Returns
+        -------
+        SupplyCondition
+            It follows from public parameters, so that it is known before a run.
+        """
+        return supply_condition(
+            alpha,
+            agents=self.agents,
+            supply=self.supply,
+            step=self.step,
+            most_held=self.most_held,
+            largest_value=self.largest_value,
+            error=self.counter.error(self.beta),
+            reserve=self.reserve,
+            shape=(self.counter.steps, self.counter.columns),
+        )
+
     def prices(self, signal: Any) -> _Floats:
         """Return the prices after a run.
 
@@ -206,7 +254,7 @@ class PrivateAllocation(TurnDynamics):
         -------
         float64 array of shape (goods,)
         """
-        bidding = np.asarray(signal)[: self.rounds * self.blocks, :-1]
+        bidding = self._signal(signal)[: self.rounds * self.blocks, :-1]
         highest = np.maximum(bidding.max(axis=0), 0.0)
         return np.asarray(self.step * np.floor(highest / self.widths))
 
@@ -229,10 +277,9 @@ class PrivateAllocation(TurnDynamics):
         The theorem is in the notes of the class.
         """
         error, prices = self.counter.error(self.beta), self.prices(signal)
-        held = min(self.agents * self.capacity, sum(self.supply))
-        unsatisfied = min(self.agents, max(0.0, float(np.asarray(signal)[-1, -1]) + error))
+        unsatisfied = min(self.agents, max(0.0, float(self._signal(signal)[-1, -1]) + error))
         left = 2 * error + self.reserve
-        parts = 2 * self.step * held, self.capacity * unsatisfied, float(prices.sum()) * left
+        parts = 2 * self.step * self.most_held, self.largest_value * unsatisfied, float(prices.sum()) * left
         gap = math.fsum(parts) * (1 + 1e-12)
         return AllocationGuarantee(
             gap=gap,
@@ -242,6 +289,9 @@ class PrivateAllocation(TurnDynamics):
             per_agent=gap / self.agents,
             supply_condition=min(self.supply) * self.step >= left,
         )
+
+    def _signal(self, signal: Any) -> _Floats:
+        return checked_signal(signal, self.counter.steps, self.counter.columns)
 
     def _count(self) -> ActionCounter:
         turns = self.turns or self.rounds
@@ -256,9 +306,20 @@ class PrivateAllocation(TurnDynamics):
             delta=self.delta,
         )
 
-    def _checked(self, reports: Any, count: int) -> _Floats:
+    def _check_valuations(self, valuations: Any) -> None:
+        checked = checked_valuations(valuations, len(self.supply))
+        rank = max(each.rank for each in checked)
+        if self.capacity not in {1, rank}:
+            remedy = "it is the largest rank of the valuations"
+            _check.refuse("capacity", "be left out where valuations are given", self.capacity, remedy)
+        object.__setattr__(self, "valuations", checked)
+        object.__setattr__(self, "capacity", rank)
+
+    def _checked(self, reports: Any, count: int) -> Any:
+        if self.valuations is not None:
+            return checked_types(reports, count, len(self.valuations))
         remedy = "pass a row of values for each agent; one that is absent values all at 0"
-        values = as_rows("reports", reports, remedy)
+        values = as_array("reports", reports, remedy)
         if values.ndim != 2 or values.shape != (count, len(self.supply)) or values.dtype.kind not in "iufb":
             _check.refuse_type("reports", "be numbers, one of each agent for each good", values, remedy)
         return clipped(values)
@@ -281,13 +342,15 @@ def clipped(values: Any) -> _Floats:
 class _Bidders:
     """Agents with their values, the goods that they bid for, and where the counts were then."""
 
-    def __init__(self, market: PrivateAllocation, values: _Floats) -> None:
-        self.values, self.market, self.widths = values, market, market.widths
-        self.since = np.full(values.shape, -np.inf)
-        self.bids = np.zeros(values.shape, np.bool_)
-        self.turns = np.zeros(len(values), np.int64)
+    def __init__(self, market: PrivateAllocation, reports: Any) -> None:
+        self.reports, self.market, self.widths = reports, market, market.widths
+        self.demand = None if market.valuations is None else Demand(market.valuations)
+        shape = len(reports), len(market.supply)
+        self.since = np.full(shape, -np.inf)
+        self.bids = np.zeros(shape, np.bool_)
+        self.turns = np.zeros(len(reports), np.int64)
         self.steps = 0
-        self.highest = np.zeros(values.shape[1])
+        self.highest = np.zeros(shape[1])
 
     def held(self, who: Any) -> NDArray[np.bool_]:
         """Return what agents hold at the counts that were last seen."""
@@ -317,7 +380,9 @@ class _Bidders:
         """Return the best goods that fill each agent's free places, if it gains by them."""
         held = self.held(who)
         price = self.market.step * np.floor(self.highest / self.widths)
-        gains = np.where(held, -np.inf, self.values[who] - price)
+        if self.demand is not None:
+            return self.demand.wanted(self.reports[who], held, price)
+        gains = np.where(held, -np.inf, self.reports[who] - price)
         free = self.market.capacity - np.count_nonzero(held, axis=1)
         wanted = np.zeros(held.shape, np.bool_)
         rows = np.arange(len(held))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_floats, as_rows
+from sfumato.games.arrays import as_array, as_numbers
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["CongestionGame", "PlayRegret"]
@@ -95,14 +95,14 @@ class CongestionGame:
 
     def __post_init__(self) -> None:
         remedy = "pass an array of 0 and 1 with axes for types, actions and resources"
-        uses = as_rows("uses", self.uses, remedy)
+        uses = as_array("uses", self.uses, remedy)
         if uses.ndim != 3 or not uses.size or uses.size > _MOST or not np.isin(uses, (0, 1)).all():
             _check.refuse_type("uses", "say which resources each action uses", uses, remedy)
         if not uses.any(axis=2).all():
             _check.refuse_state("uses", "name a resource for each action", "an action uses none", "name one")
         object.__setattr__(self, "uses", read_only(uses.astype(np.bool_)))
         for name in ("fixed", "growth"):
-            numbers = as_floats(name, getattr(self, name), "pass one for each resource")
+            numbers = as_numbers(name, getattr(self, name), "pass one for each resource")
             if numbers.shape != uses.shape[2:] or not ((numbers >= 0) & (numbers < math.inf)).all():
                 _check.refuse_type(name, "be non-negative numbers", numbers, "pass one for each resource")
             object.__setattr__(self, name, read_only(numbers))
@@ -172,6 +172,19 @@ class CongestionGame:
         shared = (uses * (present - joined)) @ uses.transpose(0, 2, 1)
         return np.asarray(shared + (uses @ joined)[:, None, :])
 
+    def _played(self, types: Any, actions: Any) -> tuple[_Integers, _Integers]:
+        """Return types and actions of one round or more, or refuse them."""
+        remedy = "pass the types that were reported, and what a release returns for them"
+        kinds, played = as_array("types", types, remedy), as_array("actions", actions, remedy)
+        whole = kinds.dtype.kind in "iu" and played.dtype.kind in "iu"
+        if not whole or not played.size or played.ndim != 2 or kinds.shape != played.shape[:1]:
+            rule = "be whole numbers, for each agent, and for each agent and round"
+            _check.refuse_state("types and actions", rule, "they are not", remedy)
+        known, listed = self.uses.shape[:2]
+        if min(kinds.min(), played.min()) < 0 or kinds.max() >= known or played.max() >= listed:
+            _check.refuse_state("types and actions", "be those of the game", "one of them is none", remedy)
+        return kinds.astype(np.int64), played.astype(np.int64)
+
     def play_regret(self, types: Any, actions: Any) -> PlayRegret:
         """Compute what agents would have gained by other actions, exactly: private, for the curator.
 
@@ -184,16 +197,18 @@ class CongestionGame:
         -------
         PlayRegret
 
+        Raises
+        ------
+        ParameterError
+            If there is no agent or no round, or a type or an action is none of the game's.
+
         Examples
         --------
         >>> game = CongestionGame(uses=[[[1, 0], [0, 1]]], fixed=[0.0, 0.0], growth=[1.0, 1.0], agents=2)
         >>> game.play_regret([0, 0], [[0], [0]]).external
         0.5
         """
-        kinds, played = np.asarray(types, np.int64), np.asarray(actions, np.int64)
-        if played.ndim != 2 or not played.size or kinds.shape != played.shape[:1]:
-            remedy = "pass a row of actions, one for each round, for each type"
-            _check.refuse_type("actions", "have an axis of agents and one of rounds", played, remedy)
+        kinds, played = self._played(types, actions)
         agents, rounds = played.shape
         paid = np.zeros((agents, self.uses.shape[1], self.uses.shape[1]))
         everyone = np.arange(agents)

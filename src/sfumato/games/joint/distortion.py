@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_floats, as_rows
+from sfumato.games.arrays import as_array, as_numbers
 
 __all__ = ["distortion", "ranked_ballots"]
 
@@ -42,7 +42,7 @@ def ranked_ballots(ballots: Any, candidates: int, *, name: str = "ballots") -> _
     (2, 2)
     """
     remedy = f"list the candidates 0 to {candidates - 1}, the best first; an absent voter has a public ballot"
-    ranked = as_rows(name, ballots, remedy)
+    ranked = as_array(name, ballots, remedy)
     if ranked.ndim != 2 or ranked.shape[1] != candidates or not len(ranked) or ranked.dtype.kind not in "iu":
         _check.refuse_type(name, "be whole numbers, a row of all candidates for each voter", ranked, remedy)
     if not (np.sort(ranked, axis=1) == np.arange(candidates)).all():
@@ -89,7 +89,7 @@ def distortion(ballots: Any, probabilities: Any) -> float:
     >>> distortion(ballots, [1.0, 0.0, 0.0])
     3.0
     """
-    p = as_floats("probabilities", probabilities, "pass one for each candidate")
+    p = as_numbers("probabilities", probabilities, "pass one for each candidate")
     if p.ndim != 1 or len(p) < 2 or not (p >= 0).all() or not math.isclose(p.sum(), 1.0, abs_tol=1e-9):
         _check.refuse_type("probabilities", "be non-negative and add up to 1", p, "one for each candidate")
     ranked, counts = np.unique(ranked_ballots(ballots, len(p)), axis=0, return_counts=True)

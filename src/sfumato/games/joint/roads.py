@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from sfumato import _check
-from sfumato.games.game import as_floats
+from sfumato.games.arrays import as_numbers
 from sfumato.mechanisms.base.release import read_only
 
 __all__ = ["EquilibriumGap", "RoadNetwork"]
@@ -283,7 +283,7 @@ def _nodes(name: str, value: object) -> _Integers:
 
 
 def _positive(name: str, value: object, count: int) -> _Floats:
-    numbers = as_floats(name, value, "pass a number for each edge")
+    numbers = as_numbers(name, value, "pass a number for each edge")
     if numbers.shape != (count,) or not ((numbers > 0) & (numbers < math.inf)).all():
         _check.refuse_type(name, "be positive and finite", numbers, "pass a number for each edge")
     return numbers

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_rows
+from sfumato.games.arrays import as_array
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.roads import RoadNetwork
 from sfumato.games.joint.turns import TurnDynamics
@@ -138,7 +138,7 @@ class PrivateRouting(TurnDynamics):
     def _checked(self, reports: Any, count: int) -> _Integers:
         nodes = self.network.nodes
         remedy = f"pass an origin and a destination from 0 to {nodes - 1} for each driver, the same if absent"
-        trips = as_rows("reports", reports, remedy)
+        trips = as_array("reports", reports, remedy)
         if trips.shape != (count, 2) or trips.dtype.kind not in "iu":
             _check.refuse_type("reports", "be pairs of nodes", trips, remedy)
         if trips.min() < 0 or trips.max() >= nodes:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import as_rows
+from sfumato.games.arrays import as_array
 from sfumato.games.joint.action_counter import ActionCounter
 from sfumato.games.joint.turns import TurnDynamics
 from sfumato.mechanisms.base.release import read_only
@@ -99,7 +99,7 @@ class SchoolChoice(TurnDynamics):
     _counter: ActionCounter = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        orders = as_rows("priorities", self.priorities, "pass an order of students for each school")
+        orders = as_array("priorities", self.priorities, "pass an order of students for each school")
         if orders.ndim != 2 or not orders.size or orders.dtype.kind not in "iu":
             _check.refuse_type(
                 "priorities",
@@ -238,7 +238,7 @@ class SchoolChoice(TurnDynamics):
     def _checked(self, reports: Any, count: int) -> _Integers:
         schools = len(self.seats)
         remedy = f"pass rows of at most {self.choices} schools from 0 to {schools - 1}, filled up with -1"
-        lists = as_rows("reports", reports, remedy)
+        lists = as_array("reports", reports, remedy)
         fits = lists.ndim == 2 and len(lists) == count and 0 < lists.shape[1] <= (self.choices or 1)
         if not fits or lists.dtype.kind not in "iu":
             _check.refuse_type("reports", "be lists of schools, one for each student", lists, remedy)

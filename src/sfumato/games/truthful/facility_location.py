@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.games.game import Game, as_floats, as_labels
+from sfumato.games.arrays import as_numbers
+from sfumato.games.game import Game, as_labels
 
 __all__ = ["facility_location", "price_list", "price_scores", "tree_distances"]
 
@@ -182,7 +183,7 @@ def price_scores(game: Game) -> NDArray[np.float64]:
 
 def _metric(distances: Any, size: int) -> NDArray[np.float64]:
     remedy = "pass abs(x[:, None] - x) for points on a line, or tree_distances"
-    found = as_floats("distances", distances, remedy)
+    found = as_numbers("distances", distances, remedy)
     if found.shape != (size, size):
         _check.refuse_state("distances", f"have the shape {(size, size)}", f"it is {found.shape}", remedy)
     off = found[~np.eye(size, dtype=bool)]

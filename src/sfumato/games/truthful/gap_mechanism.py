@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.games.arrays import as_numbers
 from sfumato.games.exponential_choice import ExponentialChoice
-from sfumato.games.game import Game, as_floats
+from sfumato.games.game import Game
 from sfumato.games.social_choice import Commitment, SocialChoice
 from sfumato.games.truthful.gap_parameters import (
     SCALE,
@@ -285,7 +286,7 @@ class GapMechanism(SocialChoice):
     def _given(self) -> NDArray[np.int64]:
         require_separation(self.game)
         remedy = "pass a weight of at least 0 for each alternative"
-        given = as_floats("distribution", self.distribution, remedy)
+        given = as_numbers("distribution", self.distribution, remedy)
         if given.shape != (len(self.game.alternatives),) or not (given >= 0).all() or not given.any():
             _check.refuse_type("distribution", "be weights of alternatives", self.distribution, remedy)
         if not np.isfinite(given).all():

@@ -36,6 +36,8 @@ def _points(value: Any) -> Iterator[Any]:
     if kind == "FeatureCollection":
         for feature in value["features"]:
             yield from _points(feature)
+    elif kind == "Feature" and value["geometry"] is None:
+        yield math.nan, math.nan  # RFC 7946: an unlocated feature
     elif kind == "Feature":
         yield from _points(value["geometry"])
     elif kind == "GeometryCollection":

@@ -20,7 +20,8 @@ __all__ = ["from_geopandas", "read_geoparquet"]
 # Types of points, also with height and measure, by ISO and as an older form flags them, with their lengths.
 # The flag of a reference system in each value, which shifts the coordinates, is not among them.
 _POINTS = {1: 21, 1001: 29, 2001: 29, 3001: 37, 0x80000001: 29, 0x40000001: 29, 0xC0000001: 37}
-_WGS84 = (["OGC", "CRS84"], ["EPSG", 4326])
+# In the plane, and with heights.
+_WGS84 = (["OGC", "CRS84"], ["EPSG", 4326], ["OGC", "CRS84h"], ["EPSG", 4979])
 
 
 def _wkb_points(values: list[bytes | None]) -> NDArray[np.float64]:
@@ -80,7 +81,8 @@ def read_geoparquet(file: str | Path) -> Positions:
         except (KeyError, TypeError, ValueError, RecursionError):
             raise SourceError("the file is no GeoParquet; its metadata has no key 'geo'") from None
         if encoding != "WKB":
-            _check.refuse("file", "be encoded as WKB", encoding, "write it by geopandas' to_parquet")
+            remedy = "write it by geopandas' to_parquet with geometry_encoding='WKB'"
+            _check.refuse("file", "be encoded as WKB", encoding, remedy)
         if not _is_wgs84(system):
             remedy = "write it with to_crs(4326)"
             _check.refuse_state("file", "be in WGS 84", "its reference system is another one", remedy)
@@ -124,7 +126,8 @@ def from_geopandas(frame: Any) -> Positions:
     Raises
     ------
     ParameterError
-        If it has no geometry or no reference system, or a coordinate is missing or out of range.
+        If it has no geometry, no reference system or one that cannot be converted, other geometries than
+        points, or a coordinate that is missing or out of range.
 
     Examples
     --------
@@ -138,7 +141,11 @@ def from_geopandas(frame: Any) -> Positions:
         _check.refuse_type("frame", "have a geometry", frame, "pass a GeoDataFrame of points")
     if geometry.crs is None:
         _check.refuse_state("frame", "have a reference system", "its crs is None", "call set_crs(4326)")
-    degrees = geometry.to_crs(4326)
+    try:
+        degrees = geometry.to_crs(4326)
+    except (RuntimeError, ValueError):  # pyproj's errors are of the former kind
+        rule = "have a reference system of places on Earth"
+        _check.refuse_state("frame", rule, "its crs cannot be converted", "pass degrees on WGS 84")
     kinds = degrees.geom_type
     if not bool((kinds[~degrees.isna()] == "Point").all()):
         _check.refuse_state("frame", "have points only", "it has another geometry", "pass points")

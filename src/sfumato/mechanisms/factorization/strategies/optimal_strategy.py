@@ -154,10 +154,16 @@ def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
 
 def as_workload(workload: ArrayLike) -> NDArray[np.float64]:
     """Return a workload's matrix, or refuse what is none."""
-    matrix = np.array(workload, dtype=np.float64)
+    rule, remedy = (
+        "be a matrix of finite numbers, not all 0",
+        "pass a row for each query, a column for each cell",
+    )
+    try:
+        matrix = np.array(workload, dtype=np.float64)
+    except (TypeError, ValueError):
+        _check.refuse_type("workload", rule, workload, remedy)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or not matrix.any():
-        remedy = "pass a row for each query, a column for each cell"
-        _check.refuse_type("workload", "be a matrix of finite numbers, not all 0", matrix, remedy)
+        _check.refuse_type("workload", rule, matrix, remedy)
     if matrix.shape[1] > _MAX_CELLS:
         remedy = "join cells, or answer factors of the workload"
         _check.refuse_state(

@@ -25,6 +25,7 @@ from sfumato.mechanisms.statistics.quantile.rank_mechanism import MINIMUM_RATE, 
 from sfumato.mechanisms.statistics.quantile.rank_sampling import (
     DENOMINATOR,
     PartitionedNumbers,
+    RankSampler,
     SortedNumbers,
     add_remove_sampler,
 )
@@ -86,12 +87,14 @@ class Quantile(RankMechanism):
         if not 0 < quantile < 1:
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
-        if (
-            self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), *self._ends()).rate
-            < MINIMUM_RATE
-        ):
+        if self.sampler.rate < MINIMUM_RATE:
             remedy = "pass a larger one; such an answer carries no information"
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, remedy)
+
+    @property
+    def sampler(self) -> RankSampler:
+        """What draws an answer: points of the grid, and by how much a record lowers their weight."""
+        return self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), *self._ends())
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -134,9 +137,8 @@ class Quantile(RankMechanism):
         array of shape (size,)
         """
         size = _check.integer("size", size, minimum=1)
-        lower, upper = self._ends()
-        ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
-        draw = self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), lower, upper)
+        ranks = PartitionedNumbers(without_nan(value), self.grid, *self._ends())
+        draw = self.sampler
         return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
     def rank_bound(self, beta: float) -> int:
@@ -158,9 +160,8 @@ class Quantile(RankMechanism):
         Points that are off by more than t records weigh at most their number times exp(-rate b t), and the
         data's own quantile weighs 1.
         """
-        lower, upper = self._ends()
-        draw = self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), lower, upper)
-        odds = math.log(upper - lower + 1) - math.log(_check.unit_interval("beta", beta))
+        draw = self.sampler
+        odds = math.log(draw.upper - draw.lower + 1) - math.log(_check.unit_interval("beta", beta))
         return math.ceil(Fraction(odds * (1 + 1e-12)) / (draw.rate * draw.target.denominator))
 
 

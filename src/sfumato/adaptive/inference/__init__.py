@@ -1,0 +1,1 @@
+"""Inference for the population from released noisy statistics; post-processing, free of charge."""

@@ -1,0 +1,1 @@
+"""Curves of games as numbers and pictures: revenue, regret and equilibrium gap."""
