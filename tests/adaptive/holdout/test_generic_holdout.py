@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from sfumato.adaptive import GenericHoldout
+from sfumato.adaptive.holdout.query_mean import ROUNDING
 from sfumato.errors import ParameterError, RunExhausted
 
 ROWS = np.arange(4000) % 2
 
 
 def test_the_threshold_counts_all_tests_that_a_strategy_can_ask() -> None:
-    for hypotheses, discoveries in itertools.product((1, 3, 6), (1, 2, 4)):
+    for hypotheses, discoveries in ((1, 1), (3, 1), (3, 2), (6, 1), (6, 2), (6, 4), (6, 6)):
         paths = {
             answers[:i]
             for answers in itertools.product((False, True), repeat=hypotheses)
@@ -58,7 +59,7 @@ def test_means_are_confirmed_by_chernoff_s_bound() -> None:
         claim = (low + high) / 2
         exponent = 4000 * (0.5 * math.log(0.5 / claim) + 0.5 * math.log(0.5 / (1 - claim)))
         low, high = (claim, high) if math.exp(-exponent) < 0.05 / 100 else (low, claim)
-    for shift, wanted in ((-1e-5, True), (1e-5, False)):
+    for shift, wanted in ((-ROUNDING - 2e-7, True), (2e-7 - ROUNDING, False)):
         holdout = GenericHoldout(ROWS, hypotheses=100)
         assert holdout.confirm_mean(lambda rows: rows, above=low + shift) is wanted
     holdout = GenericHoldout(ROWS, hypotheses=100)
@@ -97,6 +98,7 @@ def test_bad_parameters_and_tests_are_refused() -> None:
         (lambda: make(ROWS, level=0.0), "level"),
         (lambda: make(ROWS, hypotheses=0), "hypotheses"),
         (lambda: make(ROWS, discoveries=0), "discoveries"),
+        (lambda: make(ROWS, hypotheses=2, discoveries=3), "be at most hypotheses"),
         (lambda: make(ROWS, hypotheses=10**6, discoveries=10**5), "leave a threshold above 0"),
         (lambda: holdout.confirm(lambda rows: "0.01"), "test must return a p-value"),
         (lambda: holdout.confirm(lambda rows: rows), "test must return a p-value"),

@@ -109,6 +109,20 @@ def test_a_short_chain_has_the_means_of_weighted_draws() -> None:
     assert (np.abs(draws.mean - middle) / both).max() < 4.5
 
 
+def test_joint_moves_leave_the_noise_as_it_is() -> None:
+    """Of many rows, where the prior hardly matters: the moments err by the noise, whatever is remembered."""
+    rng, noise = np.random.default_rng(2), NOISES["gaussian"]
+    rows = NormalRows(np.array([0.1, 0.2]), np.array([[0.5, 0.1], [0.1, 0.4]])).draw(4000, rng)
+    steps = np.rint(np.append(4000.0, rows.entries()) * STEPS).astype(np.int64)
+    for remembered in (0.0, 0.6, 0.9):
+        chain = RegressionChain(steps, Fraction(1, STEPS), noise, (4000, 4000), PRIOR)
+        found = np.zeros((800, 5))
+        for row in found:
+            chain._move_both(remembered, rng)
+            row[:] = (chain.moments.entries() - chain.noisy) / 2.0
+        assert float((found[100:] ** 2).mean()) == pytest.approx(1.0, rel=0.3)
+
+
 def test_inverse_gaussian_draws() -> None:
     rng = np.random.default_rng(1)
     found = inverse_gaussian(np.full(40_000, 0.5), 2.0, rng)

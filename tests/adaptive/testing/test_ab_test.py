@@ -69,6 +69,8 @@ def test_a_plan_has_the_power_and_is_not_much_too_large() -> None:
     # Without privacy, by the normal limit, 658 would do.
     root = 1.959964 * math.sqrt(2 * 0.13 * 0.87) + 1.281552 * math.sqrt(0.09 + 0.1344)
     assert 1.0 < plan.records / (root**2 / 0.06**2) < 1.4
+    reached = plan.power(first=0.10, second=0.16)
+    assert ABTest.planned(first=0.10, second=0.16, epsilon=0.5, power=reached).records == plan.records
     weaker = ABTest.planned(first=0.10, second=0.16, epsilon=0.02, power=0.9)
     assert weaker.records > 2 * plan.records
     assert ABTest.planned(first=0.0, second=1.0, epsilon=8.0).records < 10

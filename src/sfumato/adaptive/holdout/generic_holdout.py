@@ -40,7 +40,7 @@ class GenericHoldout(OneProcess):
     hypotheses : int
         How many may be asked, at most.
     discoveries : int
-        How many may be confirmed; after the last of them the holdout is used up.
+        How many may be confirmed, no more than are asked; after the last of them the holdout is used up.
 
     Raises
     ------
@@ -88,6 +88,8 @@ class GenericHoldout(OneProcess):
         self.level = _check.unit_interval("level", level)
         self.hypotheses = _check.integer("hypotheses", hypotheses, minimum=1)
         self.discoveries = _check.integer("discoveries", discoveries, minimum=1)
+        if self.discoveries > self.hypotheses:
+            _check.refuse("discoveries", "be at most hypotheses", discoveries, "pass 1, or a few")
         self.threshold = fraction_down(Fraction(self.level) / _ways(self.hypotheses, self.discoveries))
         if not self.threshold:
             remedy = "allow fewer hypotheses, or fewer discoveries"
@@ -184,7 +186,7 @@ class GenericHoldout(OneProcess):
 def _ways(hypotheses: int, discoveries: int) -> int:
     """Return how many tests can be asked, or a number so large that no threshold is left."""
     found, term = 0, 1
-    for chosen in range(1, min(hypotheses, discoveries) + 1):
+    for chosen in range(1, discoveries + 1):
         term = term * (hypotheses - chosen + 1) // chosen
         found += term
         if found > _MOST:

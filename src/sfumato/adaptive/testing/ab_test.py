@@ -291,7 +291,7 @@ class ABTest:
             middle = (low + high) / 2
             counts = binomial(size, middle)
             left = total - counts.first - np.arange(len(counts.masses)) - noise.first + 1
-            fewer = float(counts.masses @ below[np.clip(left, 0, len(below) - 1)])
+            fewer = float(counts.masses @ below[np.minimum(np.maximum(left, 0), len(below) - 1)])
             low, high = (low, middle) if fewer + ROUNDING <= risk else (middle, high)
         return high
 
