@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -100,6 +101,35 @@ def test_rows_and_deviations_of_any_size() -> None:
     with pytest.raises(ParameterError, match=r"sizes must make at most 2\*\*1000 cells"):
         bounds.marginals_error_bound([10**200] * 3, orders=[3], mu=1.0)
     assert bounds.marginals_error_bound([2**500] * 2, orders=[2], mu=1.0).error == pytest.approx(1)
+
+
+def test_both_models_are_rounded_to_their_own_sides() -> None:
+    with mpmath.workdps(40):
+        for rows, epsilon in itertools.product((1, 3, 10, 777, 10**6), (1e-3, 0.1, 0.7, 1.0, 5.0)):
+            found = bounds.local_against_central(rows=rows, epsilon=epsilon)
+            local = 1 / (2 * mpmath.tanh(mpmath.mpf(epsilon) / 2) * mpmath.sqrt(rows))
+            ratio = mpmath.exp(-mpmath.mpf(epsilon))
+            variance = 2 * ratio / (1 - ratio) ** 2
+            central = mpmath.sqrt(mpmath.mpf(1) / (4 * rows) + variance / rows**2)
+            assert local * (1 - mpmath.mpf(2) ** -44) <= found.local <= local
+            assert central <= found.central <= central * (1 + mpmath.mpf(2) ** -38)
+
+
+def test_marginals_are_rounded_down() -> None:
+    for sizes, orders in (((3, 5, 7), [2]), ((2, 3, 3, 11), [1, 3]), ((6,), [1]), ((10, 10), [0, 1, 2])):
+        columns, total = range(len(sizes)), mpmath.mpf(0)
+        tables = [part for order in orders for part in itertools.combinations(columns, order)]
+        with mpmath.workdps(40):
+            for order in range(len(sizes) + 1):
+                for part in itertools.combinations(columns, order):
+                    above = [
+                        1 / mpmath.mpf(math.prod(sizes[i] for i in t)) for t in tables if {*part} <= {*t}
+                    ]
+                    total += math.prod(sizes[i] - 1 for i in part) * mpmath.sqrt(mpmath.fsum(above))
+            cells = sum(math.prod(sizes[i] for i in table) for table in tables)
+            truth = total / mpmath.sqrt(cells)
+            error = bounds.marginals_error_bound(sizes, orders=orders, mu=1.0).error
+            assert truth * (1 - mpmath.mpf(2) ** -48) <= error <= truth
 
 
 def test_orders_of_extremes() -> None:
