@@ -113,6 +113,19 @@ def test_the_mean_change_of_the_survivors_is_added(kind: type[Any]) -> None:
         assert np.abs(found - expected).max() < margin
 
 
+def test_the_smallest_sample_runs_and_each_round_has_a_seed_of_its_own() -> None:
+    workflow, network = FlowerDistributedNoiseWorkflow(NOISE), Network(free_mod(), NODES, start(), train)
+    assert workflow.privacy_loss.epsilon(DELTA) == 0
+    network.sampled = 4
+    seeds = set()
+    for number in (1, 2):
+        network.begin(number)
+        workflow(network, network.context)
+        seeds |= {network.states[node].state.config_records[CONFIG]["seed"] for node in NODES[:4]}
+    assert network.history == [1, 2]
+    assert [len(seed) for seed in seeds] == [16, 16]
+
+
 def test_the_noise_in_the_sum_is_the_noise_that_is_priced() -> None:
     """By the variance of 16,384 entries, of which seven standard errors are 8 %."""
     noise = replace(PRIVATE, dimension=1 << 14, scale=None)

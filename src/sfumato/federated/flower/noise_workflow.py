@@ -96,7 +96,7 @@ class FlowerDistributedNoiseWorkflow:
         self.noise, self.degree, self.threshold, self.timeout = noise, degree, threshold, timeout
         self.delta, self._ledger = delta, ledger
         self.rounds, self.aborted = 0, dict[int, str]()
-        self._loss = self.loss_of(1) * 0
+        self._loss = self.loss_of(0)
 
     def plan(self, clients: int | None = None, round_number: int = 0) -> SecureAggregation:
         """Return the parameters of a round.
