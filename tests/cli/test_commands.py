@@ -92,6 +92,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "shuffle serve",
         "shuffle submit",
         "shuffle open",
+        "dap keygen",
+        "dap join",
         "dap task",
         "dap serve",
         "dap upload",

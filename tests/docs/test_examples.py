@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES = {
     "sql_report": "left of the budget: (1.5, 4e-08)-DP",
     "team_ledger": "grace, epsilon 0.2: refused, the largest that fits is 0.1",
-    "local_telemetry": "20,000 reports of 5 bytes",
+    "local_telemetry": "20,000 reports of 9 bytes",
     "prio3_histogram": "1,999 of 2,000 reports are accepted",
 }
 
