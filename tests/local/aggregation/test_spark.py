@@ -35,7 +35,8 @@ def single(rows: Any, protocol: Any = ORACLE) -> bytes:
 
 
 def test_the_state_is_that_of_one_aggregator(session: Any) -> None:
-    rows = [*ORACLE.randomize_batch(np.arange(3000) % 1000, 1), None, b"", b"nonsense", b"\xff\xff"]
+    strange = b"\xff" * ORACLE.device.width
+    rows = [*ORACLE.randomize_batch(np.arange(3000) % 1000, 1), None, b"", b"nonsense", strange]
     frame = session.createDataFrame(pa.table({"a `report`": rows}), schema="`a ``report``` BINARY")
     for cut, held in ((frame, rows), (frame.repartition(13), rows), (frame.limit(0), [])):
         assert local.aggregate_spark(ORACLE, cut, "a `report`").to_bytes() == single(held)
