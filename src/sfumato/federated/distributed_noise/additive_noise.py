@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,7 +63,8 @@ class AdditiveNoise(DistributedMechanism):
     scale: float | None = None
     l2_squared: int = field(init=False, repr=False)
 
-    _wire_name: ClassVar[str]
+    _format = _FORMAT
+    _record = _RECORD
 
     def __post_init__(self) -> None:
         self._check_clients()
@@ -171,39 +172,6 @@ class AdditiveNoise(DistributedMechanism):
     def wraparound_bound(self) -> float:
         """A proved bound on the chance that any entry of the sum of all clients wraps around."""
         return self._wraps(self.steps)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the parameters as a JSON document, which all clients and the server of a round share.
-
-        Returns
-        -------
-        dict
-            What `from_json` reads; the scale is in it.
-        """
-        return _FORMAT.wrap({"mechanism": self._wire_name, **_RECORD.encode(self)})
-
-    @classmethod
-    def from_json(cls, document: object) -> Self:
-        """Return the parameters that `to_json` wrote.
-
-        Parameters
-        ----------
-        document : dict
-            Of this class.
-
-        Returns
-        -------
-        AdditiveNoise
-
-        Raises
-        ------
-        ParameterError
-            If it is no such document.
-        """
-        fields = _FORMAT.unwrap("document", document)[1]
-        if fields.pop("mechanism", None) != cls._wire_name:
-            _check.refuse_type("document", f"be one of {cls.__name__}", document, "read it as its class")
-        return cls(**_RECORD.decode("document", fields))
 
     def encode(self, vector: ArrayLike, seed: bytes, rng: Rng = None) -> NDArray[np.int64]:
         """Return a client's message for secure aggregation: clipped, rotated, rounded, with noise.

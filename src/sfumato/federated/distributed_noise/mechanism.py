@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato._wire import Format, Record
 from sfumato.federated.distributed_noise.rotation import MAX_DIMENSION, padded_dimension
 from sfumato.federated.secure_aggregation.parameters import SecureAggregation
 from sfumato.numerics.randomness.source import Rng
@@ -21,6 +22,10 @@ class DistributedMechanism(ABC):
     """A noisy sum of clients' vectors, priced for the fewest honest survivors of a round."""
 
     __slots__ = ()
+
+    _wire_name: ClassVar[str]
+    _format: ClassVar[Format]
+    _record: ClassVar[Record[Any]]
 
     clients: int
     minimum_survivors: int
@@ -49,14 +54,38 @@ class DistributedMechanism(ABC):
     def variance(self, survivors: int) -> float:
         """Return a bound on the variance of each entry of the decoded sum, for so many survivors."""
 
-    @abstractmethod
     def to_json(self) -> dict[str, object]:
-        """Return the parameters as a JSON document, which all clients and the server of a round share."""
+        """Return the parameters as a JSON document, which all clients and the server of a round share.
+
+        Returns
+        -------
+        dict
+            What `from_json` reads.
+        """
+        return self._format.wrap({"mechanism": self._wire_name, **self._record.encode(self)})
 
     @classmethod
-    @abstractmethod
     def from_json(cls, document: object) -> Self:
-        """Return the parameters that `to_json` wrote."""
+        """Return the parameters that `to_json` wrote.
+
+        Parameters
+        ----------
+        document : dict
+            Of this class.
+
+        Returns
+        -------
+        DistributedMechanism
+
+        Raises
+        ------
+        ParameterError
+            If it is no such document.
+        """
+        fields = cls._format.unwrap("document", document)[1]
+        if fields.pop("mechanism", None) != cls._wire_name:
+            _check.refuse_type("document", f"be one of {cls.__name__}", document, "read it as its class")
+        return cls(**cls._record.decode("document", fields))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

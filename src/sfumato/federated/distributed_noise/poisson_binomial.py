@@ -125,6 +125,10 @@ class DistributedPoissonBinomial(DistributedMechanism):
     (1.2, 'zero out one unit')
     """
 
+    _wire_name = "poisson-binomial"
+    _format = _FORMAT
+    _record = _RECORD
+
     clients: int
     minimum_survivors: int
     dimension: int
@@ -298,38 +302,6 @@ class DistributedPoissonBinomial(DistributedMechanism):
         """
         coins = self.draws * (self.entry_bound / (self.draws * self.theta)) ** 2
         return self._check_count(survivors) * (coins + self._moves_per_unit**-2) / 4
-
-    def to_json(self) -> dict[str, object]:
-        """Return the parameters as a JSON document, which all clients and the server of a round share.
-
-        Returns
-        -------
-        dict
-            What `from_json` reads.
-        """
-        return _FORMAT.wrap({"mechanism": "poisson-binomial", **_RECORD.encode(self)})
-
-    @classmethod
-    def from_json(cls, document: object) -> Self:
-        """Return the parameters that `to_json` wrote.
-
-        Parameters
-        ----------
-        document : dict
-
-        Returns
-        -------
-        DistributedPoissonBinomial
-
-        Raises
-        ------
-        ParameterError
-            If it is no such document.
-        """
-        fields = _FORMAT.unwrap("document", document)[1]
-        if fields.pop("mechanism", None) != "poisson-binomial":
-            _check.refuse_type("document", f"be one of {cls.__name__}", document, "read it as its class")
-        return cls(**_RECORD.decode("document", fields))
 
 
 def _heads(moves: NDArray[np.int64], draws: int, source: RandomSource) -> NDArray[np.int64]:
