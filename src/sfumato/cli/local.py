@@ -15,6 +15,7 @@ from sfumato import _check, local
 from sfumato._durable import write_whole
 from sfumato._wire import Format
 from sfumato.cli.input.columns import is_blank, read_column
+from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
@@ -220,14 +221,7 @@ def _write_protocol(made: LocalProtocol[Any, Any], output: Path) -> None:
 
 
 def _protocol(file: Path) -> LocalProtocol[Any, Any]:
-    try:
-        content = json.loads(read_bytes(file))
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise ParameterError(
-            f"{str(file)!r} must be a protocol's file, got something else; `sfumato local plan` writes one"
-        )
+    content = read_document(file, "protocol", "sfumato local plan")
     _, fields = _PROTOCOL.unwrap("file", content)
     found = protocol_from_specification(fields.get("protocol"))
     if not isinstance(found, LocalProtocol) or isinstance(found, ShuffleProtocol):

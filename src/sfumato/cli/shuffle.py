@@ -15,6 +15,7 @@ import typer
 from sfumato import _check, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
+from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
@@ -244,16 +245,7 @@ def _price(made: shuffle.Collection, epsilon: float, delta: float) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(read_bytes(file))
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise ParameterError(
-            f"{str(file)!r} must be a collection's file, got something else; "
-            "write one with `sfumato shuffle collection`"
-        )
-    return content
+    return read_document(file, "collection", "sfumato shuffle collection")
 
 
 def _envelopes(known: device.PublicCollection, values: list[str], secret: Path | None) -> Iterator[bytes]:
