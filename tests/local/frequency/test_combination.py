@@ -95,6 +95,51 @@ def test_p_values_of_populations_are_larger() -> None:
     assert (change.p_values(population=True) > change.p_values()).all()
 
 
+def test_intervals_and_p_values_by_hand() -> None:
+    """The first category, by the formulas: square and add, and a pooled share under the null."""
+    first, second = many()[1]
+    change, z = local.difference(first, second), 1.959963984540054
+    x, y = float(first.raw[0]), float(second.raw[1])  # "a" stands second in the other domain
+    ends = [part.error_model.score(part.raw, part.reports, z) for part in (first, second)]
+    at = [(end.lower[place], end.upper[place]) for end, place in zip(ends, (0, 1), strict=True)]
+    for population in (False, True):
+        drawn = z * z * (x * (1 - x) / 1000 + y * (1 - y) / 2000) if population else 0.0
+        lower, upper, _ = change.interval(population=population)
+        assert lower[0] == pytest.approx(x - y - math.sqrt((x - at[0][0]) ** 2 + (at[1][1] - y) ** 2 + drawn))
+        above = (at[0][1] - x) ** 2 + (y - at[1][0]) ** 2 + drawn
+        assert upper[0] == pytest.approx(x - y + math.sqrt(above))
+        share = np.array([(1000 * x + 2000 * y) / 3000])
+        each = [float(part.error_model.variance(share)[0]) for part in (first, second)]
+        more = float(share[0] * (1 - share[0])) if population else 0.0
+        stddev = math.sqrt((each[0] + more) / 1000 + (each[1] + more) / 2000)
+        p_value = change.p_values(population=population)[0]
+        assert p_value == pytest.approx(math.erfc(abs(x - y) / stddev / math.sqrt(2)))
+    pooled = local.pool(first, second)
+    weights = [first.variances[0] / 9, 4 * second.variances[1] / 9]
+    assert pooled.stddev[0] == pytest.approx(math.sqrt(sum(weights)))
+
+
+def test_intervals_stay_where_shares_can_be() -> None:
+    loud = RandomizedResponse(epsilon=0.1, domain=DOMAIN)
+    one, two = loud.simulate([3, 0, 0], 1), loud.simulate([0, 0, 3], 2)
+    assert max(one.raw.max(), two.raw.max()) > 1  # where f (1 - f) would be negative
+    for made, least in ((local.difference(one, two), -1.0), (local.pool(one, two), 0.0)):
+        plain, wide = made.interval(), made.interval(population=True)
+        for ends in (plain, wide):
+            assert least <= ends.lower.min() <= ends.upper.max() <= 1.0
+        assert made.frequencies.min() < least or made.frequencies.max() > 1
+    none = next(e for e in (OLD.simulate([0, 500, 500], seed) for seed in range(20)) if e.raw[0] < 0)
+    far = local.difference(none, none)  # drawing adds nothing where a share is 0
+    assert far.interval(population=True).upper[0] == far.interval().upper[0]
+
+
+def test_bands_share_their_risk() -> None:
+    change = local.difference(*many()[2])
+    band, same = change.bands(0.94), change.interval(0.98)  # three categories
+    assert np.allclose(band.lower, same.lower)
+    assert np.allclose(band.upper, same.upper)
+
+
 def test_a_pool_of_one_is_its_part() -> None:
     first, _ = many()[0]
     pooled = local.pool(first)

@@ -174,7 +174,7 @@ class CombinedShares(ABC):
             sides = [raw - ends.lower[self._order(index)], ends.upper[self._order(index)] - raw]
             share = np.clip(raw, 0.0, 1.0)
             drawn_too = z * z * share * (1 - share) / part.reports if population else 0.0
-            lower, upper = (weight**2 * (np.maximum(side, 0.0) ** 2 + drawn_too) for side in sides)
+            lower, upper = (weight**2 * (side**2 + drawn_too) for side in sides)
             below += lower if weight > 0 else upper
             above += upper if weight > 0 else lower
         middle = self.frequencies
