@@ -297,23 +297,53 @@ class Record(Codec[T]):
         The constructor, which takes the attributes by keyword.
     fields : mapping of str to Codec or Field
         By wire name; a codec alone is of the attribute of the same name.
+    defaults : mapping of str to value, optional
+        By wire name, of fields that are left out where they have this value: what is written without a field
+        that came later is read as it was meant.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> later = Record("a point", SimpleNamespace, {"x": INTEGER, "label": TEXT}, {"label": ""})
+    >>> later.encode(SimpleNamespace(x=3, label="")), later.decode("given", {"x": 3})
+    ({'x': 3}, namespace(x=3, label=''))
     """
 
     __slots__ = ()
 
     encode: Callable[[T], dict[str, Any]]
 
-    def __init__(self, what: str, kind: Callable[..., T], fields: Mapping[str, Codec[Any] | Field]) -> None:
+    def __init__(
+        self,
+        what: str,
+        kind: Callable[..., T],
+        fields: Mapping[str, Codec[Any] | Field],
+        defaults: Mapping[str, object] | None = None,
+    ) -> None:
         table = {
             wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in fields.items()
         }
+        omitted = dict(defaults or {})
+        needed = table.keys() - omitted.keys()
 
         def encode(value: T) -> dict[str, Any]:
-            return {wire: part.codec.encode(getattr(value, part.attribute)) for wire, part in table.items()}
+            written = {
+                wire: part.codec.encode(getattr(value, part.attribute)) for wire, part in table.items()
+            }
+            for wire, default in omitted.items():
+                if getattr(value, table[wire].attribute) == default:
+                    del written[wire]
+            return written
 
         def decode(name: str, written: Any) -> T:
-            if not isinstance(written, dict) or written.keys() != table.keys():
+            if not isinstance(written, dict) or not needed <= written.keys() <= table.keys():
                 _refuse(name, f"be {what} with {', '.join(table)}", written)
-            return kind(**{p.attribute: p.codec.decode(wire, written[wire]) for wire, p in table.items()})
+            values = {
+                p.attribute: p.codec.decode(wire, written[wire])
+                for wire, p in table.items()
+                if wire in written
+            }
+            left_out = {table[wire].attribute: omitted[wire] for wire in omitted if wire not in written}
+            return kind(**values, **left_out)
 
         super().__init__(encode, decode)

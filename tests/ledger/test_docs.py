@@ -22,6 +22,6 @@ def test_the_blocks_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.
         if "postgresql://" not in block:
             exec(code, names)
             ran += 1
-    assert ran == len(blocks) - 2 == 6
+    assert ran == len(blocks) - 2 == 7
     with Ledger.read("people.ledger") as ledger:
         assert [entry.steps for entry in ledger.entries()] == [0, 100, 0]

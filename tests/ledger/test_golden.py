@@ -158,3 +158,19 @@ def test_what_a_later_version_writes_is_named_and_never_skipped(path: Path) -> N
     execute(path, "PRAGMA user_version = 2")
     with pytest.raises(LedgerUnavailable, match="upgrade sfumato"):
         Ledger.read(path)
+
+
+def test_members_and_reviews_of_the_golden_export_are_read_and_verified() -> None:
+    exported = LedgerExport.parse(text("reviews-export.jsonl"))
+    assert exported.verify().sound
+    (review,) = exported.reviews()
+    states = ["requested", "returned", "requested", "approved", "published", "withdrawn"]
+    assert [step.state for step in review.steps] == states
+    assert review.approval is not None
+    assert review.approval.signed_by(review.public_key, bytes.fromhex(review.signature))
+    assert [(member.name, member.public_key, member.failed_logins) for member in exported.members()] == [
+        ("ada", None, 1),
+        ("carl", None, 0),
+        ("rita", None, 0),
+    ]
+    assert [entry.purpose for entry in exported.entries()] == ["the yearly report"]

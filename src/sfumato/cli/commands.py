@@ -82,6 +82,14 @@ class _Commands(LazyGroup):
             "sfumato.cli.ledger:app",
             "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
         ),
+        "members": LazyCommand(
+            "sfumato.cli.governance.members:app",
+            "Say who is curator, analyst, reviewer or auditor of a ledger; for its curator.",
+        ),
+        "review": LazyCommand(
+            "sfumato.cli.governance.review:app",
+            "Review stored releases, sign, publish and withdraw them.",
+        ),
         "survey": LazyCommand("sfumato.cli.survey:app", "Ask a question so that no answer betrays anybody."),
         "local": LazyCommand(
             "sfumato.cli.local:app", "Collect from devices that trust nobody: plan, randomize, count."

@@ -96,7 +96,7 @@ def show(
 
 def _charges(entries: tuple[Entry, ...]) -> Table:
     # Columns that no charge fills are left out: most ledgers have neither analysts nor periods.
-    optional = {"analyst": any(e.analyst for e in entries), "period": any(e.period for e in entries)}
+    optional = {n: any(getattr(e, n) for e in entries) for n in ("analyst", "period", "purpose")}
     names = ("#", "time (UTC)", "description", "epsilon", "delta", "rho", "committed")
     table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 1, 3, 4, 5))
     for entry in entries:
@@ -286,6 +286,10 @@ def grant(
     rho: Annotated[float | None, typer.Option(help="A zCDP budget, where the dataset has one.")] = None,
     mu: Annotated[float | None, typer.Option(help="A Gaussian-DP budget, where the dataset has one.")] = None,
     close: Annotated[bool, typer.Option("--close", help="Close the account: no more charges.")] = False,
+    by: Annotated[
+        str, typer.Option("--by", help="The curator who grants it; left out, whoever holds the ledger.")
+    ] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why: one line.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Open an analyst's account or change its budget, of the dataset's kind; for the curator."""
@@ -303,7 +307,7 @@ def grant(
     elif mu is not None:
         budget = Budget.gaussian(mu=mu, delta=delta)
     with Ledger.manage(ledger) as book:
-        book.grant(analyst, budget)
+        book.grant(analyst, budget, by=by, reason=reason)
     if as_json:
         print_json(_GRANT, {"analyst": analyst, "budget": None if budget is None else budget.to_json()})
         return

@@ -73,6 +73,9 @@ LedgerAddress: TypeAlias = Annotated[
 Analyst: TypeAlias = Annotated[
     str | None, typer.Option("--analyst", help="Who asks: charged to their account in the ledger as well.")
 ]
+Purpose: TypeAlias = Annotated[
+    str, typer.Option("--purpose", help="What the answer is for: one line, which the charge carries.")
+]
 Policy: TypeAlias = Annotated[
     Path | None,
     typer.Option("--policy", help="File of a privacy_policy: unit, budget, limits of queries."),
@@ -301,6 +304,7 @@ def open_session(
     policy: Policy = None,
     ledger: LedgerAddress = None,
     analyst: Analyst = None,
+    purpose: Purpose = "",
     renew: Renew = "",
     period: InPeriod = "",
     new_version: NewVersion = False,
@@ -333,6 +337,7 @@ def open_session(
         policy=policy,
         ledger=ledger,
         analyst=analyst,
+        purpose=purpose,
         renewal=_renewal(renew),
         period=period,
         public=listed or None,

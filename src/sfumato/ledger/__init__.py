@@ -32,15 +32,22 @@ if TYPE_CHECKING:
     from sfumato.ledger.identity import Dataset
     from sfumato.ledger.ledger import Ledger
     from sfumato.ledger.log.accounts import AnalystAccount
+    from sfumato.ledger.log.approval import Approval
     from sfumato.ledger.log.chain_head import ChainHead
     from sfumato.ledger.log.entries import Entry
     from sfumato.ledger.log.export import LedgerExport
+    from sfumato.ledger.log.member_events import Role
+    from sfumato.ledger.log.member_roll import Member
+    from sfumato.ledger.log.review_roll import Review, ReviewStep
     from sfumato.ledger.log.verification import Verification
+    from sfumato.ledger.members import Members
+    from sfumato.ledger.reviews import Reviews
     from sfumato.ledger.runs import Run
     from sfumato.ledger.view import LedgerView
 
 __all__ = [
     "AnalystAccount",
+    "Approval",
     "Budget",
     "ChainHead",
     "Dataset",
@@ -49,9 +56,15 @@ __all__ = [
     "Ledger",
     "LedgerExport",
     "LedgerView",
+    "Member",
+    "Members",
     "Odometer",
     "PrivacyFilter",
     "Renewal",
+    "Review",
+    "ReviewStep",
+    "Reviews",
+    "Role",
     "Run",
     "Spent",
     "Verification",
@@ -61,6 +74,13 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AnalystAccount": "sfumato.ledger.log.accounts",
+        "Approval": "sfumato.ledger.log.approval",
+        "Member": "sfumato.ledger.log.member_roll",
+        "Members": "sfumato.ledger.members",
+        "Review": "sfumato.ledger.log.review_roll",
+        "ReviewStep": "sfumato.ledger.log.review_roll",
+        "Reviews": "sfumato.ledger.reviews",
+        "Role": "sfumato.ledger.log.member_events",
         "LedgerExport": "sfumato.ledger.log.export",
         "LedgerView": "sfumato.ledger.view",
         "Budget": "sfumato.ledger.budget.budget",

@@ -19,6 +19,7 @@ from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
+from sfumato.ledger.log.words import check_line
 from sfumato.ledger.store.base import stating_outcome
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -37,6 +38,7 @@ class ChargeDetails(TypedDict, total=False):
     description: str
     simulated: bool
     loss_at: LossAt | None
+    purpose: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class Charge:
     steps: int = 0
     run: int | None = None
     draws: bool = False
+    purpose: str = ""
 
     @property
     def account(self) -> AccountKey:
@@ -240,6 +243,7 @@ class ChargeRecorder:
             steps=charge.steps,
             run=charge.run,
             draws=charge.draws,
+            purpose=check_line("purpose", charge.purpose),
         )
 
 

@@ -7,16 +7,14 @@ import functools
 from typing import final
 
 from sfumato import _check
-from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
 from sfumato.ledger.identity import Dataset, Identity, draw_id
-from sfumato.ledger.log.accounts import check_analyst, check_budget
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.events import AccountSet
-from sfumato.ledger.log.releases import check_payload, store_release
+from sfumato.ledger.log.member_events import AccountSet
+from sfumato.ledger.log.releases import commit_release
 from sfumato.ledger.reader import LedgerReader
 from sfumato.ledger.registration import (
     admit,
@@ -28,7 +26,6 @@ from sfumato.ledger.registration import (
     require_head,
 )
 from sfumato.ledger.runs import Run
-from sfumato.ledger.store.base import stating_outcome
 from sfumato.ledger.store.location import Location, open_existing, open_or_create
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -201,7 +198,7 @@ class Ledger(LedgerReader):
                 version = len(known_versions(connection))
             return cls(store, version, has_dataset=False)
 
-    def grant(self, analyst: str, budget: Budget | None) -> None:
+    def grant(self, analyst: str, budget: Budget | None, *, by: str = "", reason: str = "") -> None:
         """Open an analyst's account, or change its budget; for the curator.
 
         Parameters
@@ -211,11 +208,15 @@ class Ledger(LedgerReader):
         budget : Budget or None
             What they may spend, of the dataset's kind; in each period, where that renews. What was spent
             stays spent. None closes the account: no more charges, until another grant.
+        by : str
+            The curator who grants it, by role; "" for whoever holds the ledger.
+        reason : str
+            Why: one line.
 
         Raises
         ------
         ParameterError
-            The name is none, or the budget is of another kind than the dataset's.
+            The name is none, the budget is of another kind than the dataset's, or ``by`` is no curator.
         LedgerUnavailable, LedgerCorrupt
             As for `charge`.
 
@@ -223,12 +224,7 @@ class Ledger(LedgerReader):
         -----
         The budgets of analysts may sum to more than the dataset's, which holds all the same.
         """
-        if budget is not None:
-            check_budget(budget, self.budget)
-        body = AccountSet(analyst=check_analyst(analyst), budget=budget)
-        with self._log.transaction(write=True) as snapshot:
-            event = snapshot.append(body)
-        self._log.remember(event)
+        self._reviews.write(AccountSet(analyst=analyst, budget=budget, by=by, reason=reason))
 
     def charge(
         self,
@@ -241,6 +237,7 @@ class Ledger(LedgerReader):
         loss_at: LossAt | None = None,
         analyst: str = "",
         period: str = "",
+        purpose: str = "",
     ) -> Receipt:
         """Record a charge durably, or refuse it and leave no trace.
 
@@ -264,6 +261,8 @@ class Ledger(LedgerReader):
             Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
         period : str
             Where the budget renews, the period that the answer is about: no rows of others may matter.
+        purpose : str
+            What the answer is for: one line, stored in the clear.
 
         Returns
         -------
@@ -293,6 +292,7 @@ class Ledger(LedgerReader):
             loss_at=loss_at,
             analyst=analyst,
             period=period,
+            purpose=purpose,
         )
         return self._recorder.record(charge)
 
@@ -306,6 +306,7 @@ class Ledger(LedgerReader):
         simulated: bool = False,
         analyst: str = "",
         period: str = "",
+        purpose: str = "",
     ) -> Run:
         """Charge a whole training run before its first step, and make a durable record of its steps.
 
@@ -315,7 +316,7 @@ class Ledger(LedgerReader):
             Of all the steps together.
         steps : int
             How many there are; the record lets no more of them be claimed.
-        delta, description, simulated, analyst, period
+        delta, description, simulated, analyst, period, purpose
             As for `charge`.
 
         Returns
@@ -339,6 +340,7 @@ class Ledger(LedgerReader):
             simulated=simulated,
             analyst=analyst,
             period=period,
+            purpose=purpose,
             steps=_check.integer("steps", steps, minimum=1),
         )
         return self.run(self._recorder.record(charge).sequence)
@@ -389,12 +391,4 @@ class Ledger(LedgerReader):
         ParameterError
             Something else was committed for this receipt.
         """
-        check_payload(payload, self._store.max_payload_bytes)
-        if receipt.ledger != self.ledger_id:
-            raise LedgerMismatch(
-                f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"
-            )
-        number = receipt.sequence
-        stays = f"charge {number} stays, and its answer is not safely stored: asking again is charged anew"
-        with stating_outcome(stays), self._log.transaction(write=True) as snapshot:
-            store_release(snapshot, receipt, payload)
+        commit_release(self._log, self.ledger_id, receipt, payload)

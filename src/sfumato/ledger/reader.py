@@ -12,16 +12,20 @@ from sfumato.ledger.budget.budget_check import fits_all, price_of, remaining_of
 from sfumato.ledger.charging import ChargeRecorder
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import LedgerFacts
-from sfumato.ledger.log.accounts import AccountBook, AnalystAccount, check_analyst
+from sfumato.ledger.log.accounts import AccountBook, AnalystAccount
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry, entries_of
 from sfumato.ledger.log.event_log import EventLog, event_at, event_of_charge, walk
 from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
 from sfumato.ledger.log.export import export_lines, public_key_of
 from sfumato.ledger.log.releases import find_release, release_of, request_hash
+from sfumato.ledger.log.review_book import ReviewBook
 from sfumato.ledger.log.step_claims import claimed_in_all
 from sfumato.ledger.log.verification import Verification, verify_log
+from sfumato.ledger.log.words import check_name
+from sfumato.ledger.members import Members
 from sfumato.ledger.registration import read_identity
+from sfumato.ledger.reviews import Reviews
 from sfumato.ledger.store.base import Store
 from sfumato.ledger.stored_releases import StoredRelease, read_release
 from sfumato.privacy.guarantee import Guarantee
@@ -37,7 +41,7 @@ class LedgerReader(LedgerFacts):
     Its parts are the log in its store, the accounts that are added up from it, and what records charges.
     """
 
-    __slots__ = ("_accounts", "_key", "_log", "_recorder")
+    __slots__ = ("_accounts", "_key", "_log", "_recorder", "_reviews")
 
     def __init__(self, store: Store[Any], version: int, *, has_dataset: bool) -> None:
         with store.transaction(write=False) as connection:
@@ -46,6 +50,7 @@ class LedgerReader(LedgerFacts):
         self._key = key
         self._log = EventLog(store)
         self._accounts = AccountBook(identity)
+        self._reviews = ReviewBook(self._log, identity)
         charged = version if has_dataset else None
         self._recorder = ChargeRecorder(self._log, self._accounts, identity, key, charged)
         self._log.check()
@@ -236,7 +241,7 @@ class LedgerReader(LedgerFacts):
         """
         with self._log.transaction(write=False) as snapshot:
             totals = self._accounts.totals(snapshot)
-            return totals.balance(AccountKey(check_analyst(analyst), ""), self.budget).budget
+            return totals.balance(AccountKey(check_name("analyst", analyst), ""), self.budget).budget
 
     def accounts(self) -> tuple[AnalystAccount, ...]:
         """Return the accounts of all analysts, by name.
@@ -247,6 +252,16 @@ class LedgerReader(LedgerFacts):
         """
         with self._log.transaction(write=False) as snapshot:
             return self._accounts.totals(snapshot).analysts()
+
+    @property
+    def members(self) -> Members:
+        """Who may do what: roles, signing keys, and requests for budgets."""
+        return Members(self._reviews)
+
+    @property
+    def reviews(self) -> Reviews:
+        """The releases on their way to the public: review, approval, publication."""
+        return Reviews(self._reviews)
 
     @property
     def written(self) -> frozenset[str]:

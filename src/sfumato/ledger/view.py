@@ -12,6 +12,7 @@ from sfumato.ledger.charging import Charge, ChargeDetails
 from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
+from sfumato.ledger.log.words import check_line
 from sfumato.ledger.runs import Run
 from sfumato.ledger.stored_releases import StoredRelease
 from sfumato.privacy.guarantee import Guarantee
@@ -37,6 +38,8 @@ class LedgerView(LedgerFacts):
         dataset's budget and sees all charges.
     period : str
         Where the budget renews, the period that every answer is about.
+    purpose : str
+        What the answers are for: one line that every charge carries.
 
     Raises
     ------
@@ -71,13 +74,14 @@ class LedgerView(LedgerFacts):
     >>> ledger.close()
     """
 
-    __slots__ = ("_analyst", "_ledger", "_period")
+    __slots__ = ("_analyst", "_ledger", "_period", "_purpose")
 
-    def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "") -> None:
+    def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "", purpose: str = "") -> None:
         super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
         self._ledger = ledger
         self._analyst = analyst
         self._period = period
+        self._purpose = check_line("purpose", purpose)
         check_period(ledger.renewal, period)
         if analyst != "":
             ledger.budget_of(analyst)
@@ -107,7 +111,7 @@ class LedgerView(LedgerFacts):
         delta : float
             Where the charge's own guarantee is read.
         **details
-            ``request``, ``description``, ``simulated`` and ``loss_at``, as for `Ledger.charge`.
+            ``request``, ``description``, ``simulated``, ``loss_at`` and ``purpose``, as for `Ledger.charge`.
 
         Returns
         -------
@@ -118,8 +122,8 @@ class LedgerView(LedgerFacts):
         BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `Ledger.charge`.
         """
-        account = {"analyst": self._analyst, "period": self._period}
-        return self._ledger.charge(loss, delta=delta, **account, **details)
+        about: ChargeDetails = {"purpose": self._purpose, **details}
+        return self._ledger.charge(loss, delta=delta, analyst=self._analyst, period=self._period, **about)
 
     def charge_all(self, charges: Sequence[Mapping[str, Any]]) -> tuple[Receipt, ...]:
         """Record several charges durably in one transaction: all of them, or none.
@@ -214,7 +218,8 @@ class LedgerView(LedgerFacts):
         return recorder.claim_draw(receipt, self._own(charge))
 
     def _own(self, charge: Mapping[str, Any]) -> Charge:
-        return Charge(**charge, analyst=self._analyst, period=self._period)
+        about = {"purpose": self._purpose, **charge}
+        return Charge(**about, analyst=self._analyst, period=self._period)
 
     def reserve(
         self,
@@ -244,6 +249,7 @@ class LedgerView(LedgerFacts):
             simulated=simulated,
             analyst=self._analyst,
             period=self._period,
+            purpose=self._purpose,
         )
 
     def run(self, number: int, *, digest: str = "") -> Run:

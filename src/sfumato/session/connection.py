@@ -15,8 +15,8 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.log.accounts import check_analyst
 from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.words import check_line, check_name
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.neighboring import Neighboring
@@ -48,6 +48,7 @@ def connect(
     policy: PrivacyPolicy | Mapping[str, object] | str | os.PathLike[str] | None = None,
     ledger: str | os.PathLike[str] | None = None,
     analyst: str | None = None,
+    purpose: str = "",
     renewal: Renewal | None = None,
     period: str = "",
     neighboring: Neighboring = Neighboring.ADD_REMOVE,
@@ -93,6 +94,8 @@ def connect(
         Who asks: every answer is charged to their account as well, which the curator opened with
         ``Ledger.grant``. None is the curator, who has the dataset's budget; an empty name is refused, so that
         a name that was lost on the way widens nobody's budget.
+    purpose : str
+        What the answers are for: one line, which every charge of this session carries.
     renewal : Renewal, optional
         Give each calendar period of the rows' own time the whole budget; what is protected is then a unit
         within one period.
@@ -172,7 +175,8 @@ def connect(
         refuse_state("privacy_unit", "be given", found, "name the column of the person")
     require_one_dataset(privacy_unit, renewal, new_version=new_version)
     budget = _budget(epsilon, delta, rho, mu)
-    asker = "" if analyst is None else check_analyst(analyst)
+    asker = "" if analyst is None else check_name("analyst", analyst)
+    check_line("purpose", purpose)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
     if as_database(public) is None and not isinstance(public, SparkSource):
         _require_mapping("public", public, "{'regions': 'regions.csv'}")
@@ -221,7 +225,7 @@ def connect(
             head=seen,
         )
         opening.callback(book.close)
-        account = LedgerView(book, asker, period=period)
+        account = LedgerView(book, asker, period=period, purpose=purpose)
         opening.pop_all()
     return Session(
         engine=engine,

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from sfumato._wire import canonical
-from sfumato.ledger import Budget, Dataset, Ledger, LedgerView, Renewal
+from sfumato.ledger import Budget, Dataset, Ledger, LedgerView, Renewal, Role
 from sfumato.ledger.store.postgres_schema import statements as postgres_statements
 from sfumato.ledger.store.sqlite_schema import STATEMENTS as SQLITE_STATEMENTS
 from sfumato.privacy import Gaussian, Laplace, Neighboring, PureDP
@@ -117,6 +119,37 @@ def open_plain() -> Ledger:
     return ledger
 
 
+def open_reviewed() -> Ledger:
+    """Open a ledger in memory with every event about members and reviews."""
+    ledger = Ledger.open(
+        None,
+        budget=Budget.pure(epsilon=1.0),
+        privacy_unit="person_id",
+        neighboring=Neighboring.ADD_REMOVE,
+        dataset=dataset("reviewed"),
+    )
+    members, reviews, key = ledger.members, ledger.reviews, Ed25519PrivateKey.from_private_bytes(bytes(32))
+    members.set_roles("carl", {Role.CURATOR, Role.AUDITOR})
+    members.set_roles("rita", {Role.REVIEWER}, by="carl")
+    members.register_key("rita", key.public_key(), by="carl")
+    members.set_roles("ada", {Role.ANALYST}, by="carl")
+    members.request_budget("ada", Budget.pure(epsilon=0.75), purpose="everything")
+    members.decline_budget("ada", reason="ask for less", by="carl")
+    ledger.grant("ada", Budget.pure(epsilon=0.5), by="carl", reason="the yearly report")
+    members.record_failed_login("ada")
+    receipt = ledger.charge(PureDP(0.125), delta=0.0, analyst="ada", purpose="the yearly report")
+    ledger.commit(receipt, b"the answer")
+    reviews.request(1, by="ada", comment="for the report")
+    reviews.send_back(1, by="rita", comment="say what the column means")
+    reviews.request(1, by="ada")
+    approval = reviews.approval(1, by="rita", comment="fine")
+    reviews.approve(approval, approval.sign(key))
+    reviews.publish(1, by="carl")
+    reviews.withdraw(1, by="carl", comment="a better one comes")
+    members.revoke_key("rita", by="carl")
+    return ledger
+
+
 def lines(documents: Any) -> bytes:
     """Return values as lines of JSON."""
     return "".join(canonical(document.to_json()) + "\n" for document in documents).encode()
@@ -137,6 +170,8 @@ def files() -> dict[str, bytes]:
             }
         with open_plain() as plain:
             made["plain-export.jsonl"] = plain.export().encode()
+        with open_reviewed() as reviewed:
+            made["reviews-export.jsonl"] = reviewed.export().encode()
     return made | {
         "budgets.jsonl": lines(BUDGETS),
         "renewals.jsonl": lines(RENEWALS),

@@ -24,9 +24,9 @@ from sfumato.errors import (
     MissingExtra,
     ParameterError,
 )
-from sfumato.ledger import Budget, Ledger
+from sfumato.ledger import Budget, Ledger, Role
 from sfumato.ledger.log.event_log import append_event
-from sfumato.ledger.log.events import AccountSet
+from sfumato.ledger.log.member_events import AccountSet
 from sfumato.ledger.store.postgres_schema import FUNCTIONS, MAY_GRANT, NO_CURATOR
 from sfumato.privacy import PureDP, Receipt
 from tests.postgres import Cluster
@@ -521,15 +521,25 @@ def test_who_charges_cannot_grant_and_who_grants_need_not_own(
 ) -> None:
     database = postgres_url.rpartition("/")[2]
     urls = _roles(postgres, database)
-    open_ledger(urls["owner"]).grant("ada", Budget.pure(epsilon=0.25))
+    owner = open_ledger(urls["owner"])
+    owner.grant("ada", Budget.pure(epsilon=0.25))
+    owner.members.set_roles("ada", {Role.ANALYST})
     run(urls["owner"], *_documented_grants(database))
     service = open_ledger(urls["service"])
     service.commit(service.charge(PureDP(0.125), delta=0.0, analyst="ada", request="d"), b"answer")
     service.reserve(PureDP(0.125), steps=8, delta=0.0).claim(3)
+    service.reviews.request(1, by="ada")
+    service.members.request_budget("ada", Budget.pure(epsilon=1.0), purpose="more")
     before = service.head()
     for budget in (Budget.pure(epsilon=1.0), None):
         with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
             service.grant("ada", budget)
+    for change in (
+        lambda: service.members.set_roles("ada", {Role.CURATOR}),
+        lambda: service.members.register_key("ada", "ab" * 32),
+    ):
+        with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
+            change()
     with pytest.raises(BudgetExceeded):
         service.charge(PureDP(0.25), delta=0.0, analyst="ada")
     forged = f"INSERT INTO event VALUES ({before.position + 1}, 'account', NULL, '', '', '')"

@@ -93,6 +93,7 @@ def entry_facts(entry: Entry) -> dict[str, Any]:
         "committed": entry.committed,
         "analyst": entry.analyst,
         "period": entry.period,
+        "purpose": entry.purpose,
         "steps": entry.steps,
         "digest": entry.digest,
     }

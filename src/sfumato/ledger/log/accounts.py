@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
@@ -18,16 +17,14 @@ from sfumato.ledger.budget.budget_check import Balance
 from sfumato.ledger.budget.combined_filters import Filters
 from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.budget.spent import Spent
-from sfumato.ledger.failures import NOTHING_CHARGED, corrupt, unreadable
+from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.event_log import Snapshot, events_after, reading_after
-from sfumato.ledger.log.events import AccountKey, AccountSet, Body, Charged, body_of
-from sfumato.ledger.log.hash_chain import GENESIS
+from sfumato.ledger.log.event_log import LogFollower, Snapshot
+from sfumato.ledger.log.events import AccountKey, Body, Charged
+from sfumato.ledger.log.member_events import AccountSet
 from sfumato.ledger.store.base import Read
 
-__all__ = ["AccountBook", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]
-
-LONGEST_NAME: Final = 200
+__all__ = ["AccountBook", "AccountTotals", "AnalystAccount", "check_budget"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +53,6 @@ class AnalystAccount:
     budget: Budget | None
     charges: int
     periods: tuple[str, ...]
-
-
-def check_analyst(analyst: str) -> str:
-    """Return an analyst's name, or refuse what is none."""
-    given: object = analyst
-    if (
-        not isinstance(given, str)
-        or not given.strip()
-        or len(given) > LONGEST_NAME
-        or not given.isprintable()
-    ):
-        rule = f"be a printable name of at most {LONGEST_NAME} characters"
-        _check.refuse("analyst", rule, given, "pass 'ada', say")
-    return analyst
 
 
 def check_budget(budget: Budget, whole: Budget) -> None:
@@ -175,7 +158,7 @@ class AccountBook:
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
         self._totals = AccountTotals(identity.budget.filters)
-        self._position, self._digest = 0, GENESIS
+        self._follower = LogFollower()
 
     def balances(self, snapshot: Snapshot, key: AccountKey) -> tuple[Balance, ...]:
         """Return the budgets that a charge must fit into: the dataset's, and then the analyst's."""
@@ -191,22 +174,11 @@ class AccountBook:
 
     def ahead(self) -> Sequence[Read]:
         """Return what `balances` will read, if it has read before: then it reads on."""
-        return (reading_after(self._position),) if self._position else ()
+        return self._follower.ahead()
 
     def totals(self, snapshot: Snapshot) -> AccountTotals:
         """Return the totals of all accounts now, after reading on; a ledger without accounts is not read."""
-        end, renews = snapshot.end, self._identity.renewal is not None
-        if (end.totals.accounts or renews) and self._position < end.event.position:
-            self._read_on(snapshot)
+        if snapshot.end.totals.accounts or self._identity.renewal is not None:
+            for _, body, _ in self._follower.new_events(snapshot):
+                self._totals.take(body)
         return self._totals
-
-    def _read_on(self, snapshot: Snapshot) -> None:
-        """Take the events that follow those read so far, checking every link."""
-        for event in events_after(snapshot.connection, self._position):
-            if event.position != self._position + 1 or event.previous != self._digest or not event.intact:
-                raise corrupt("be an unbroken chain of events", f"a break at event {event.position}")
-            try:
-                self._totals.take(body_of(event))
-            except ValueError as error:
-                raise unreadable(event.position) from error
-            self._position, self._digest = event.position, event.digest

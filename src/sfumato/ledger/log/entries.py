@@ -17,7 +17,7 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Entry", "entries_of", "entry_from", "entry_of"]
+__all__ = ["Entry", "entries_of", "entry_from", "entry_of", "time_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,8 @@ class Entry:
         Which period's budget was charged, where the budget renews.
     steps : int
         How many steps of a training run it reserved; 0 for all other charges.
+    purpose : str
+        What the answer is for, as who asked put it.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Entry:
     analyst: str = ""
     period: str = ""
     steps: int = 0
+    purpose: str = ""
 
 
 def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
@@ -104,7 +107,7 @@ def entry_from(event: Event, body: Charged, time: str, budget: Budget, *, commit
     costs = {member.name: cost for member, cost in zip(budget.filters.members, body.costs, strict=True)}
     return Entry(
         sequence=event.charge or 0,
-        time=_time(event, time),
+        time=time_of(event, time),
         description=body.description,
         loss=_known_loss(event, body.loss),
         epsilon=body.epsilon,
@@ -118,6 +121,7 @@ def entry_from(event: Event, body: Charged, time: str, budget: Budget, *, commit
         analyst=body.analyst,
         period=body.period,
         steps=body.steps,
+        purpose=body.purpose,
     )
 
 
@@ -129,7 +133,8 @@ def entries_of(events: Iterable[Event], budget: Budget) -> tuple[Entry, ...]:
     return tuple(entry_of(event, budget, committed=event.charge in committed) for event in charges)
 
 
-def _time(event: Event, time: str) -> datetime:
+def time_of(event: Event, time: str) -> datetime:
+    """Return an event's time from its text."""
     try:
         return datetime.fromisoformat(time)
     except ValueError as error:

@@ -12,14 +12,15 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from sfumato.ledger.budget.spent import Spent
-from sfumato.ledger.failures import corrupt
-from sfumato.ledger.log.events import Body, RunningTotals, totals_of, write_body
+from sfumato.ledger.failures import corrupt, unreadable
+from sfumato.ledger.log.events import Body, RunningTotals, read_event, totals_of, write_body
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event, link
 from sfumato.ledger.store.base import Read, ReadAhead, Store, Transaction
 
 __all__ = [
     "EventLog",
     "LogEnd",
+    "LogFollower",
     "Snapshot",
     "append_event",
     "event_at",
@@ -138,6 +139,31 @@ class EventLog:
     def remember_claimed(self, run: int, steps: int) -> None:
         """Remember a claim that is durable: another thread's later one may have come before."""
         self._claimed[run] = max(steps, self._claimed.get(run, 0))
+
+
+class LogFollower:
+    """A place in the log up to which a process has read, from where it reads on, checking every link."""
+
+    def __init__(self) -> None:
+        self._position, self._digest = 0, GENESIS
+
+    def ahead(self) -> Sequence[Read]:
+        """Return what `new_events` will read, if it has read before."""
+        return (reading_after(self._position),) if self._position else ()
+
+    def new_events(self, snapshot: Snapshot) -> Iterator[tuple[Event, Body, str]]:
+        """Yield the events since the last call with their bodies and times; one that was taken is read."""
+        if self._position == snapshot.end.event.position:
+            return
+        for event in events_after(snapshot.connection, self._position):
+            if event.position != self._position + 1 or event.previous != self._digest or not event.intact:
+                raise corrupt("be an unbroken chain of events", f"a break at event {event.position}")
+            try:
+                body, _, time = read_event(event)
+                yield event, body, time
+            except ValueError as error:
+                raise unreadable(event.position) from error
+            self._position, self._digest = event.position, event.digest
 
 
 def utc_now() -> str:

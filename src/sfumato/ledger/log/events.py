@@ -1,7 +1,8 @@
 """What each kind of event holds, and how its body is written and read.
 
-A ledger begins with `Opened` and goes on with the five other kinds. Beside its own fields every body has the
-time and the running totals after the event, so that the last event alone says what has been spent.
+A ledger begins with `Opened` and goes on with other kinds; those about people stand in `member_events`, those
+about publication in `review_events`. Beside its own fields every body has the time and the running totals
+after the event, so that the last event alone says what has been spent.
 """
 
 from __future__ import annotations
@@ -14,16 +15,24 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Field, Format, Record, canonical, optional
 from sfumato.errors import LedgerUnavailable, ParameterError
-from sfumato.ledger.budget.budget import BUDGET, Budget
 from sfumato.ledger.budget.spent import COST, Spent
 from sfumato.ledger.failures import unreadable
 from sfumato.ledger.identity import IDENTITY, Identity
 from sfumato.ledger.log.hash_chain import Event
+from sfumato.ledger.log.member_events import (
+    ACCOUNT_RECORDS,
+    BUDGET_REQUEST_RECORD,
+    LOGIN_RECORD,
+    AccountSet,
+    BudgetRequested,
+    LoginFailed,
+    MemberBody,
+)
+from sfumato.ledger.log.review_events import REVIEW_RECORDS, ReviewBody
 
 __all__ = [
     "LEDGER",
     "AccountKey",
-    "AccountSet",
     "Body",
     "Charged",
     "Committed",
@@ -82,7 +91,8 @@ class Charged:
 
     The loss is text, so that a loss which only a later version of sfumato knows spoils no other charge.
     ``run`` is the number of the charge whose run this one extends, None for all others. ``draws`` says that
-    its noise is drawn only after an event `Drawn`: without one, nothing was drawn.
+    its noise is drawn only after an event `Drawn`: without one, nothing was drawn. ``purpose`` is what the
+    answer is for, as who asks puts it.
     """
 
     kind: ClassVar[str] = "charge"
@@ -100,6 +110,7 @@ class Charged:
     steps: int
     run: int | None
     draws: bool = False
+    purpose: str = ""
 
     @property
     def accounts(self) -> tuple[AccountKey, ...]:
@@ -125,17 +136,7 @@ class Drawn:
     kind: ClassVar[str] = "draw"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSet:
-    """An analyst's account that was opened, given another budget, or, without one, closed."""
-
-    kind: ClassVar[str] = "account"
-
-    analyst: str
-    budget: Budget | None
-
-
-Body: TypeAlias = Opened | VersionAdded | Charged | Drawn | Committed | AccountSet
+Body: TypeAlias = Opened | VersionAdded | Charged | Drawn | Committed | MemberBody | ReviewBody
 
 
 class RunningTotals(NamedTuple):
@@ -152,7 +153,7 @@ class RunningTotals(NamedTuple):
             spent=spent,
             charges=self.charges + isinstance(body, Charged),
             versions=self.versions + isinstance(body, Opened | VersionAdded),
-            accounts=self.accounts + isinstance(body, AccountSet),
+            accounts=self.accounts + (body.kind == AccountSet.kind),
         )
 
 
@@ -170,21 +171,23 @@ _CHARGE: Final[Mapping[str, Codec[Any] | Field]] = {
     "period": TEXT,
     "steps": INTEGER,
     "run": optional(INTEGER),
+    "draws": BOOLEAN,
+    "purpose": TEXT,
 }
-_DRAWING_CHARGE: Final[Record[Charged]] = Record("a charge", Charged, {**_CHARGE, "draws": BOOLEAN})
-"""A charge that says when its noise is drawn; those that do not say it have no such field."""
 
 _RECORDS: Final[Mapping[str, Record[Any]]] = {
     "opened": Record("an opening", Opened, {"identity": IDENTITY, "key": TEXT, **_DATASET}),
     "version": Record("a version of the dataset", VersionAdded, _DATASET),
-    "charge": Record("a charge", Charged, _CHARGE),
+    "charge": Record("a charge", Charged, _CHARGE, {"draws": False, "purpose": ""}),
     "draw": Record("a draw", Drawn, {}),
     "commit": Record(
         "a commit",
         Committed,
         {"request": TEXT, "dataset_version": INTEGER, "payload_sha256": Field("payload", TEXT)},
     ),
-    "account": Record("an account", AccountSet, {"analyst": TEXT, "budget": optional(BUDGET)}),
+    BudgetRequested.kind: BUDGET_REQUEST_RECORD,
+    LoginFailed.kind: LOGIN_RECORD,
+    **REVIEW_RECORDS,
 }
 _TOTALS: Final[Record[RunningTotals]] = Record(
     "the running totals",
@@ -201,8 +204,10 @@ _TOTAL_NAMES: Final = ("totals", "charges", "dataset_versions", "accounts")
 
 def write_body(body: Body, totals: RunningTotals, time: str) -> str:
     """Return the text of an event's body; the first one states the format of all."""
-    drawing = isinstance(body, Charged) and body.draws
-    record: Record[Any] = _DRAWING_CHARGE if drawing else _RECORDS[body.kind]
+    of_account: list[Record[Any]] = [
+        each for kind, each in ACCOUNT_RECORDS.values() if isinstance(body, kind)
+    ]
+    record = of_account[0] if of_account else _RECORDS[body.kind]
     fields = {**record.encode(body), **_TOTALS.encode(totals), "time": time}
     return canonical(LEDGER.wrap(fields) if isinstance(body, Opened) else fields)
 
@@ -223,13 +228,20 @@ def read_event(event: Event) -> tuple[Body, RunningTotals, str]:
             fields = _unwrapped(fields)
         time = TEXT.decode("time", fields.pop("time", None))
         totals = _TOTALS.decode("totals", {name: fields.pop(name, None) for name in _TOTAL_NAMES})
-        if event.kind not in _RECORDS:
-            _check.refuse("kind", "be of an event", event.kind, "check the ledger with sfumato ledger verify")
-        record = _DRAWING_CHARGE if event.kind == Charged.kind and "draws" in fields else _RECORDS[event.kind]
-        body: Body = record.decode("body", fields)
+        body: Body = _record_of(event.kind, fields).decode("body", fields)
     except ParameterError as error:
         raise unreadable(event.position) from error
     return body, totals, time
+
+
+def _record_of(kind: str, fields: Mapping[str, Any]) -> Record[Any]:
+    """Return how an event of a kind, with these fields, is read."""
+    found = [_RECORDS[kind]] if kind in _RECORDS else []
+    if kind == AccountSet.kind:
+        found = [record for name, (_, record) in ACCOUNT_RECORDS.items() if name in fields]
+    if len(found) != 1:
+        _check.refuse("kind", "be of an event", kind, "check the ledger with sfumato ledger verify")
+    return found[0]
 
 
 def body_of(event: Event) -> Body:

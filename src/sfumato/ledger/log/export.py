@@ -24,10 +24,12 @@ from sfumato.errors import LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity, keyed
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import Entry, entries_of
+from sfumato.ledger.log.entries import Entry, entries_of, time_of
 from sfumato.ledger.log.event_log import LogEnd
-from sfumato.ledger.log.events import Charged, Committed, Opened, body_of
+from sfumato.ledger.log.events import Charged, Committed, Opened, body_of, read_event
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event
+from sfumato.ledger.log.member_roll import Member
+from sfumato.ledger.log.review_roll import Review, ReviewRoll
 from sfumato.ledger.log.verification import Verification, verify_events
 from sfumato.privacy.receipt import Receipt
 
@@ -173,6 +175,31 @@ class LedgerExport:
         tuple of Entry
         """
         return entries_of(self.events, self.identity.budget)
+
+    def reviews(self) -> tuple[Review, ...]:
+        """Return where each release is that ever was in review, as the events say; `verify` checks them.
+
+        Returns
+        -------
+        tuple of Review
+        """
+        return self._roll().reviews()
+
+    def members(self) -> tuple[Member, ...]:
+        """Return all members, as the events say; `verify` checks them.
+
+        Returns
+        -------
+        tuple of Member
+        """
+        return self._roll().members.members()
+
+    def _roll(self) -> ReviewRoll:
+        roll = ReviewRoll(self.identity)
+        for event in self.events:
+            body, _, time = read_event(event)
+            roll.take(event, body, time_of(event, time))
+        return roll
 
     def verify(
         self,

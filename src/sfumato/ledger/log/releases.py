@@ -7,21 +7,21 @@ from typing import Final
 
 from sfumato import _check
 from sfumato._wire import canonical
+from sfumato.errors import LedgerMismatch
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log.event_log import Snapshot, event_of_charge
+from sfumato.ledger.log.event_log import EventLog, Snapshot, event_of_charge
 from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
-from sfumato.ledger.store.base import Transaction
+from sfumato.ledger.store.base import Transaction, stating_outcome
 from sfumato.privacy.receipt import Receipt
 
 __all__ = [
     "as_committed",
-    "check_payload",
+    "commit_release",
     "find_release",
     "payload_digest",
     "release_of",
     "request_hash",
-    "store_release",
 ]
 
 INSERT: Final = """INSERT INTO release (charge, request, dataset_version, payload)
@@ -40,7 +40,20 @@ def request_hash(key: bytes, request: str, account: AccountKey) -> str:
     return keyed(key, "request", canonical(asked))
 
 
-def check_payload(payload: bytes, maximum: int) -> None:
+def commit_release(log: EventLog, ledger: str, receipt: Receipt, payload: bytes) -> None:
+    """Store the release of a charge, durably; raises what `sfumato.ledger.Ledger.commit` says."""
+    _check_payload(payload, log.store.max_payload_bytes)
+    if receipt.ledger != ledger:
+        raise LedgerMismatch(
+            f"receipt must be of ledger {ledger}, got one of {receipt.ledger}; commit it there"
+        )
+    number = receipt.sequence
+    stays = f"charge {number} stays, and its answer is not safely stored: asking again is charged anew"
+    with stating_outcome(stays), log.transaction(write=True) as snapshot:
+        _store_release(snapshot, receipt, payload)
+
+
+def _check_payload(payload: bytes, maximum: int) -> None:
     """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
     if not isinstance(payload, bytes):
         _check.refuse_type("payload", "be bytes", payload, "encode the release first")
@@ -54,7 +67,7 @@ def payload_digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def store_release(snapshot: Snapshot, receipt: Receipt, payload: bytes) -> None:
+def _store_release(snapshot: Snapshot, receipt: Receipt, payload: bytes) -> None:
     """Write a release and the event that chains it; the same release a second time changes nothing."""
     connection, number = snapshot.connection, receipt.sequence
     charge = None

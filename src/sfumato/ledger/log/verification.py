@@ -16,12 +16,12 @@ from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.budget.spent import BinarySpent, Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.accounts import AccountTotals, check_analyst, check_budget
+from sfumato.ledger.log.accounts import AccountTotals
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import entry_from
+from sfumato.ledger.log.entries import entry_from, time_of
 from sfumato.ledger.log.event_log import last_event, walk
 from sfumato.ledger.log.events import (
-    AccountSet,
+    Body,
     Charged,
     Committed,
     Drawn,
@@ -30,7 +30,9 @@ from sfumato.ledger.log.events import (
     read_event,
 )
 from sfumato.ledger.log.hash_chain import Event
+from sfumato.ledger.log.member_events import AccountSet
 from sfumato.ledger.log.releases import as_committed
+from sfumato.ledger.log.review_roll import ReviewRoll
 from sfumato.ledger.log.step_claims import check_claims, steps_reserved
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.accountant.precision import Precision
@@ -231,6 +233,7 @@ class _Audit:
         self._stored = stored
         self._totals = RunningTotals(self._filters.nothing)
         self._accounts, self.repriced = AccountTotals(self._filters), AccountTotals(self._filters)
+        self._reviews = ReviewRoll(identity)
         self._committed: set[int] = set()
         self._undrawn: set[int] = set()
         # The same query asked a thousand times is priced once.
@@ -258,8 +261,9 @@ class _Audit:
             self._take_draw(event)
         elif isinstance(body, Committed):
             self._take_commit(event, body)
-        elif isinstance(body, AccountSet):
-            self._take_account(event, body)
+        self._take_review(event, body, time)
+        if isinstance(body, AccountSet):
+            self._accounts.take(body)
         self._totals = self._totals.after(body, spent)
         if totals != self._totals:
             raise corrupt("add up", f"other totals than the sum of the costs at event {event.position}")
@@ -311,14 +315,13 @@ class _Audit:
             balances[0] = Balance(whole, self._totals.spent)
         return fits_all(balances, body.costs)
 
-    def _take_account(self, event: Event, body: AccountSet) -> None:
+    def _take_review(self, event: Event, body: Body, time: str) -> None:
         try:
-            check_analyst(body.analyst)
-            if body.budget is not None:
-                check_budget(body.budget, self._identity.budget)
+            self._reviews.check(body)
         except ParameterError as error:
-            raise corrupt("hold accounts of its kind", f"another one at event {event.position}") from error
-        self._accounts.take(body)
+            rule = "hold accounts, members and reviews by their rules"
+            raise corrupt(rule, f"another one at event {event.position}") from error
+        self._reviews.take(event, body, time_of(event, time))
 
     def _take_draw(self, event: Event) -> None:
         if event.charge not in self._undrawn:

@@ -1,0 +1,42 @@
+"""Checks of the names and texts that people put into a ledger."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sfumato import _check
+
+__all__ = ["check_comment", "check_line", "check_name"]
+
+LONGEST_NAME: Final = 200
+LONGEST_LINE: Final = 1000
+LONGEST_COMMENT: Final = 4000
+
+
+def check_name(parameter: str, name: object) -> str:
+    """Return a person's name, or refuse what is none."""
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        rule = f"be a printable name of at most {LONGEST_NAME} characters"
+        _check.refuse(parameter, rule, name, "pass 'ada', say")
+    return name
+
+
+def check_line(parameter: str, text: object, *, needed: bool = False) -> str:
+    """Return a text of one line, or refuse another; an empty one too, if it is needed."""
+    if not isinstance(text, str):
+        _check.refuse_type(parameter, "be a text", text, "pass one, or leave it out")
+    if not text.isprintable() or len(text) > LONGEST_LINE or (needed and not text.strip()):
+        few = "from 1 to" if needed else "at most"
+        rule = f"be one printable line of {few} {LONGEST_LINE} characters"
+        _check.refuse_state(parameter, rule, f"it has {len(text)}, or others", "shorten it to one line")
+    return text
+
+
+def check_comment(text: object) -> str:
+    """Return a comment of any number of lines, or refuse another."""
+    if not isinstance(text, str):
+        _check.refuse_type("comment", "be a text", text, "pass one, or leave it out")
+    if len(text) > LONGEST_COMMENT or not text.replace("\n", "").isprintable():
+        rule = f"be printable lines of at most {LONGEST_COMMENT} characters together"
+        _check.refuse_state("comment", rule, f"it has {len(text)}, or others", "shorten it")
+    return text
