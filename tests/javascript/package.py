@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-__all__ = ["CLIENT", "VECTORS", "installed", "run", "tool"]
+__all__ = ["CLIENT", "VECTORS", "installed", "keyed_digests", "run", "tool"]
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "javascript"
@@ -52,3 +54,14 @@ def installed(folder: Path) -> Path:
     run(npm, "install", *offline, folder / packed, folder=folder)
     shutil.copytree(CLIENT / "test", folder / "test")
     return folder
+
+
+def keyed_digests() -> list[dict[str, Any]]:
+    """BLAKE2b of messages around the length of a block, with and without a key, by Python's own library."""
+    made = []
+    for size in (0, 1, 127, 128, 129, 256, 300):
+        for key in (b"k", bytes(range(64))):
+            message = bytes(at & 255 for at in range(size))
+            digest = hashlib.blake2b(message, digest_size=32, key=key, person=b"sfumato test").hexdigest()
+            made.append({"size": size, "key": key.hex(), "digest": digest})
+    return made

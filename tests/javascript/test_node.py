@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from sfumato import local
 from sfumato.local import device
 from sfumato.server import Visitor
 from tests.chance import accepts_only, frequencies
-from tests.javascript.package import CLIENT, ROOT, VECTORS, installed, run, tool
+from tests.javascript.package import CLIENT, ROOT, VECTORS, installed, keyed_digests, run, tool
 from tests.javascript.service import KEYS, collection, served
 from tests.server.setting import memory_folder
 
@@ -25,17 +24,6 @@ COLOURS = ("red", "green", "blue", "π")
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("client"))
-
-
-def keyed_digests() -> list[dict[str, Any]]:
-    """BLAKE2b of messages around the length of a block, with and without a key, by Python's own library."""
-    made = []
-    for size in (0, 1, 127, 128, 129, 256, 300):
-        for key in (b"k", bytes(range(64))):
-            message = bytes(at & 255 for at in range(size))
-            digest = hashlib.blake2b(message, digest_size=32, key=key, person=b"sfumato test").hexdigest()
-            made.append({"size": size, "key": key.hex(), "digest": digest})
-    return made
 
 
 def test_the_vectors_and_the_refusals(client: Path) -> None:
