@@ -1,4 +1,5 @@
 // A question that a shuffler collects, and the envelope that a device sends to it.
+import { checkBudget } from "./budget.js";
 import { concat, hex, sha256, unhex, utf8 } from "./bytes.js";
 import { refuse } from "./errors.js";
 import { Fields } from "./fields.js";
@@ -26,7 +27,8 @@ export class Collection {
   }
 
   /** Return the collection of a text, within the device's own limits. */
-  static async fromText(text, { maxEpsilon, id } = {}) {
+  static async fromText(text, { maxEpsilon, id, budget } = {}) {
+    checkBudget(budget);
     const fields = new Fields("collection", parse("collection", text), FORMAT);
     fields.any("protocol"); // which is the analyst's
     const batchSize = fields.whole("batch_size", 2, Number.MAX_SAFE_INTEGER);
@@ -35,7 +37,7 @@ export class Collection {
     if (typeof name !== "string" || [...name].length > 200) {
       refuse("name", "be a text of at most 200 characters", "another", "shorten it");
     }
-    const randomizer = await fromTable(fields.any("randomizer"));
+    const randomizer = await fromTable(fields.any("randomizer"), budget);
     const analyst = await PublicKey.fromText(fields.any("analyst"), "analyst");
     const shuffler = await PublicKey.fromText(fields.any("shuffler"), "shuffler");
     if (hex(analyst.point) === hex(shuffler.point)) {
@@ -62,6 +64,7 @@ export class Collection {
 
   /** Return what the device sends: its answer, randomized and sealed. Store it, and send these same bytes. */
   async envelope(value, secret) {
+    await this.nonce(secret); // refused before anything is spent
     return this.seal(this.randomizer.randomize(value), secret);
   }
 

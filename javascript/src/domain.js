@@ -1,6 +1,6 @@
 // The categories of a question, as a specification states them, and their digest.
 import { concat, hex, sha256, utf8 } from "./bytes.js";
-import { REMEDY, SfumatoError, refuse } from "./errors.js";
+import { SfumatoError, refuse } from "./errors.js";
 
 const VERSION = utf8("sfumato domain 1\n");
 const LARGEST = 1n << 53n;
@@ -38,9 +38,9 @@ export class Domain {
     const names = Object.keys(table).sort().join();
     const [size, content, indices] =
       names === "digest,range" ? range(table.range) : names === "digest,values" ? values(table.values) : [];
-    if (!size) refuse("domain", "be written with its values or as a range", "neither", REMEDY);
+    if (!size) refuse("domain", "be written with its values or as a range");
     const digest = hex(await sha256(concat(VERSION, content)));
-    if (digest !== table.digest) refuse("domain", "have the digest that it states", "another", REMEDY);
+    if (digest !== table.digest) refuse("domain", "have the digest that it states");
     return new Domain(size, digest, indices);
   }
 
@@ -75,7 +75,7 @@ function values(given) {
   if (!Array.isArray(given) || given.length < 2) return [];
   if (given.some((value) => typeof value === "number" || key(value) === undefined)) return [];
   const indices = new Map(given.map((value, index) => [key(value), index]));
-  if (indices.size < given.length) refuse("domain", "have each value once", "one twice", REMEDY);
+  if (indices.size < given.length) refuse("domain", "have each value once");
   const content = written("t", concat(...given.map(member)));
   return [given.length, content, (value) => indices.get(value)];
 }

@@ -1,5 +1,5 @@
 // The fields of a specification, checked one by one.
-import { REMEDY, refuse } from "./errors.js";
+import { refuse } from "./errors.js";
 
 export class Fields {
   #table;
@@ -8,7 +8,7 @@ export class Fields {
   constructor(name, table, format) {
     const given = table !== null && typeof table === "object" && !Array.isArray(table) ? table : {};
     if (given.format !== format || given.version !== 2n) {
-      refuse(name, `be a document of the format ${format}, version 2`, "another", REMEDY);
+      refuse(name, `be a document of the format ${format}, version 2`);
     }
     this.name = name;
     this.#table = given;
@@ -29,7 +29,7 @@ export class Fields {
 
   checkedWhole(name, value, least, most) {
     if (typeof value !== "bigint" || value < BigInt(least) || value > BigInt(most)) {
-      refuse(name, `be a whole number from ${least} to ${most}`, "another", REMEDY);
+      refuse(name, `be a whole number from ${least} to ${most}`);
     }
     return Number(value);
   }
@@ -38,7 +38,7 @@ export class Fields {
   float(name) {
     const value = this.any(name);
     if (typeof value === "bigint") this.#table[name] = Number(value);
-    if (typeof this.#table[name] !== "number") refuse(name, "be a number", "none", REMEDY);
+    if (typeof this.#table[name] !== "number") refuse(name, "be a number");
     return this.#table[name];
   }
 
@@ -47,7 +47,7 @@ export class Fields {
     const value = this.any(name);
     const found = Array.isArray(value) && value.length === 2 ? value.map(Number) : [];
     if (!value?.every?.((part) => ["number", "bigint"].includes(typeof part)) || !(found[0] < found[1])) {
-      refuse(name, "be two numbers, the lower one first", "others", REMEDY);
+      refuse(name, "be two numbers, the lower one first");
     }
     return (this.#table[name] = found);
   }
@@ -59,7 +59,7 @@ export class Fields {
 
   same(name, found, wanted) {
     if (found !== wanted || !wanted) {
-      refuse(name, "be what follows from epsilon and the other fields", "another", REMEDY);
+      refuse(name, "be what follows from epsilon and the other fields");
     }
   }
 
@@ -69,7 +69,7 @@ export class Fields {
     const [threshold, bits] = Array.isArray(value) && value.length === 2 ? value : [];
     const width = this.checkedWhole(name, bits, 1, 64);
     if (typeof threshold !== "bigint" || threshold < 1n || threshold >> BigInt(width)) {
-      refuse(name, "be a chance between 0 and 1", "another", REMEDY);
+      refuse(name, "be a chance between 0 and 1");
     }
     return { threshold, bits: width };
   }

@@ -4,11 +4,30 @@ export class SfumatoError extends Error {}
 /** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, or, for RAPPOR, text or bytes. */
 export type TrueValue = string | number | bigint | boolean | Uint8Array;
 
+/** Where a budget is kept: localStorage, or what a program writes to a file. */
+export interface BudgetStorage {
+  getItem(name: string): string | null | undefined;
+  setItem(name: string, value: string): void;
+}
+
+/** The most that a device spends in all, whatever it is asked: charged before anything is drawn. */
+export class Budget {
+  constructor(options: { lifetime: number; storage: BudgetStorage; name?: string });
+  /** What was spent so far, in epsilon. */
+  readonly spent: number;
+  /** What is left, in epsilon. */
+  readonly left: number;
+  /** Spend an epsilon, or refuse and spend nothing. */
+  charge(epsilon: number): void;
+}
+
 export interface Limits {
   /** The most that one report may cost, above 0 and at most 40. No server raises it. */
   maxEpsilon: number;
   /** Digests of the specifications that this device answers, in hexadecimal; from another way than the server. */
   digest: string | readonly string[];
+  /** What each report is charged to; null if the program itself limits what all reports cost together. */
+  budget: Budget | null;
 }
 
 export interface CollectionLimits {
@@ -16,6 +35,8 @@ export interface CollectionLimits {
   maxEpsilon: number;
   /** Ids of the collections that this device answers, in hexadecimal; from another way than the server. */
   id: string | readonly string[];
+  /** What each report is charged to; null if the program itself limits what all reports cost together. */
+  budget: Budget | null;
 }
 
 /** One device that reports by RAPPOR again and again: its memoized bits follow from its key. */

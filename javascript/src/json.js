@@ -1,5 +1,5 @@
 // JSON whose whole numbers keep all their digits, and the one text of a document that digests are taken of.
-import { REMEDY, refuse } from "./errors.js";
+import { refuse } from "./errors.js";
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
 const LONGEST = 1 << 24;
@@ -15,7 +15,7 @@ export function parse(name, text) {
     const marked = text.replace(TOKEN, (t) => (t[0] === '"' ? `"s${t.slice(1)}` : `"n${t}"`));
     return unmarked(JSON.parse(marked));
   } catch {
-    return refuse(name, "be well-formed JSON of at most 16 MiB", "other text", REMEDY);
+    return refuse(name, "be well-formed JSON of at most 16 MiB");
   }
 }
 

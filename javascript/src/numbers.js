@@ -13,8 +13,9 @@ export function ratio(top, bottom) {
   return { top: top / common, bottom: bottom / common };
 }
 
-/** Return the rational that a positive double is. */
+/** Return the rational that a positive double is; 0 for any other number. */
 export function exact(number) {
+  if (!(number > 0)) return { top: 0n, bottom: 1n };
   const view = new DataView(new ArrayBuffer(8));
   view.setFloat64(0, number);
   const bits = view.getBigUint64(0);

@@ -1,7 +1,8 @@
 // The device's half of a protocol: a true value becomes a record, and only that leaves the device.
+import { checkBudget } from "./budget.js";
 import { hex, sha256, stamped, utf8 } from "./bytes.js";
 import { Domain } from "./domain.js";
-import { REMEDY, refuse } from "./errors.js";
+import { refuse } from "./errors.js";
 import { Fields } from "./fields.js";
 import { canonical, parse } from "./json.js";
 import { CATEGORICAL, OTHER } from "./protocols/index.js";
@@ -31,21 +32,21 @@ export function checkPin(name, pinned, found) {
 }
 
 /** Return a randomizer from the fields of its specification, unchecked against the device's limits. */
-export async function fromTable(table) {
+export async function fromTable(table, budget = null) {
   const fields = new Fields("specification", table, FORMAT);
   const name = fields.any("protocol");
   const known = (kinds) => typeof name === "string" && Object.hasOwn(kinds, name) && kinds[name];
   const make = known(CATEGORICAL) || known(OTHER);
   if (!make) refuse("protocol", "be one that is known here", "another", "use a newer client");
   const epsilon = fields.float("epsilon");
-  if (!(epsilon > 0 && epsilon <= MOST)) refuse("epsilon", `be above 0 and at most ${MOST}`, epsilon, REMEDY);
+  if (!(epsilon > 0 && epsilon <= MOST)) refuse("epsilon", `be above 0 and at most ${MOST}`, epsilon);
   const domain = known(CATEGORICAL) ? await Domain.from(fields.any("domain")) : null;
   const made = make(fields, domain);
   fields.done();
   const digested = Object.create(null);
   for (const [key, part] of Object.entries(fields.table)) digested[key] = part?.digest ?? part;
   const digest = await sha256(utf8(canonical(digested)));
-  return new Randomizer({ protocol: name, epsilon, domain, made, digest });
+  return new Randomizer({ protocol: name, epsilon, domain, made, digest, budget });
 }
 
 export class Randomizer {
@@ -53,22 +54,25 @@ export class Randomizer {
   #domain;
   #digest;
   #empty;
+  #budget;
 
-  constructor({ protocol, epsilon, domain, made, digest }) {
+  constructor({ protocol, epsilon, domain, made, digest, budget }) {
     this.protocol = protocol;
     this.epsilon = epsilon;
     this.digest = hex(digest);
     this.#made = made;
     this.#domain = domain;
     this.#digest = digest;
+    this.#budget = budget;
     this.#empty = stamped(made.bits, digest);
     this.width = this.#empty.length;
     Object.freeze(this);
   }
 
   /** Return the randomizer of a specification's text, within the device's own limits. */
-  static async fromText(text, { maxEpsilon, digest } = {}) {
-    const made = await fromTable(parse("specification", text));
+  static async fromText(text, { maxEpsilon, digest, budget } = {}) {
+    checkBudget(budget);
+    const made = await fromTable(parse("specification", text), budget);
     checkLimit(maxEpsilon, made.epsilon);
     checkPin("digest", digest, made.digest);
     return made;
@@ -77,7 +81,8 @@ export class Randomizer {
   /** Return the record of one true value. */
   randomize(value, words = secureWords) {
     const encoded = this.#encoded(value);
-    return this.#record((record) => this.#made.write(record, encoded, checked(words)));
+    checkWords(words);
+    return this.#record((record) => this.#made.write(record, encoded, words));
   }
 
   /** Return a device that reports by RAPPOR again and again, from a secret key of 32 bytes. */
@@ -92,7 +97,8 @@ export class Randomizer {
       memo: (value) => held.memo(this.#encoded(value)),
       report: (value, words = secureWords) => {
         const encoded = this.#encoded(value);
-        return this.#record((record) => held.write(record, encoded, checked(words)));
+        checkWords(words);
+        return this.#record((record) => held.write(record, encoded, words));
       },
     });
   }
@@ -101,8 +107,9 @@ export class Randomizer {
     return this.#domain ? this.#domain.indexOf(value) : this.#made.encode(value);
   }
 
-  /** Write a payload before the tag, whose first bits may share its last byte. */
+  /** Pay, and write a payload before the tag, whose first bits may share its last byte. */
   #record(write) {
+    this.#budget?.charge(this.epsilon);
     const record = this.#empty.slice();
     const payload = new Uint8Array(this.width);
     write(payload);
@@ -110,7 +117,6 @@ export class Randomizer {
   }
 }
 
-function checked(words) {
+function checkWords(words) {
   if (!(words instanceof Words)) refuse("words", "be left out", "another value", "they are drawn securely then");
-  return words;
 }

@@ -1,5 +1,5 @@
 // What the client must do, for any JavaScript that has WebCrypto: each check throws where it does not.
-import { Collection, Randomizer, SfumatoError } from "sfumato-client";
+import { Budget, Collection, Randomizer, SfumatoError } from "sfumato-client";
 import { PublicKey, Words, blake2b, canonical, fromTable, parse, webcrypto, wholeBelow } from "sfumato-client/testing";
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -82,7 +82,7 @@ async function pairOf(secret, seal) {
 export async function checkSealed(sealed) {
   let envelopes = 0;
   for (const one of sealed.collections) {
-    const limits = { maxEpsilon: 40, id: one.id };
+    const limits = { maxEpsilon: 40, id: one.id, budget: null };
     if (one.cipher !== "aes-256-gcm") {
       await refused(() => Collection.fromText(one.specification, limits), /analyst must be a key for AES-256-GCM/, one.cipher);
       continue;
@@ -111,7 +111,7 @@ const change = (text, alter) => {
 export async function checkRefusals(vectors, sealed) {
   const named = (name) => vectors.randomizers.find((one) => JSON.parse(one.specification).protocol === name);
   const response = named("randomized-response");
-  const read = (text, limits = { maxEpsilon: 40, digest: response.digest }) => Randomizer.fromText(text, limits);
+  const read = (text, limits = { maxEpsilon: 40, digest: response.digest, budget: null }) => Randomizer.fromText(text, limits);
   await read(response.specification);
   const cases = [
     [(t) => { t.truth += 1n; }, /^truth must be what follows/],
@@ -133,10 +133,10 @@ export async function checkRefusals(vectors, sealed) {
     await refused(() => read(text), /^specification must be /, text.slice(0, 20));
   }
   await refused(() => read(JSON.parse(response.specification)), /JSON.parse rounds/, "an object");
-  await refused(() => read(response.specification, {}), /^maxEpsilon must be/, "no limit");
-  await refused(() => read(response.specification, { maxEpsilon: 40 }), /^digest must be 64/, "no digest");
-  await refused(() => read(response.specification, { maxEpsilon: 40, digest: "0".repeat(64) }), /^digest must be that/, "another");
-  await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest }), /^epsilon must be above 0 and at most maxEpsilon/, "too much");
+  await refused(() => read(response.specification, { budget: null }), /^maxEpsilon must be/, "no limit");
+  await refused(() => read(response.specification, { maxEpsilon: 40, budget: null }), /^digest must be 64/, "no digest");
+  await refused(() => read(response.specification, { maxEpsilon: 40, digest: "0".repeat(64), budget: null }), /^digest must be that/, "another");
+  await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest, budget: null }), /^epsilon must be above 0 and at most maxEpsilon/, "too much");
   await checkStructures(named, read);
   const made = await read(response.specification);
   for (const value of ["g", 1, null, undefined, {}, NaN, "\ud800", ["a"]]) {
@@ -165,6 +165,8 @@ async function checkStructures(named, read) {
     ["optimal-local-hashing", (t) => { t.hash = "sha"; }, /^hash must be what follows/],
     ["rappor", (t) => { t.permanent = 0.25; }, /^epsilon must be that of the chances/],
     ["rappor", (t) => { t.instantaneous = [0.75, 0.5]; }, /^instantaneous must be two numbers/],
+    ["rappor", (t) => { t.permanent = -0.5; }, /^permanent must be at least/],
+    ["rappor", (t) => { t.permanent = 1.5; }, /^epsilon must be that of the chances|^permanent/],
     ["rappor", (t) => { t.bits = 12n; }, /^bits must be a multiple of 8/],
     ["piecewise-mean", (t) => { t.inside += 1n; }, /^inside must be what follows/],
     ["hybrid-mean", (t) => { t.parts[0] += 1n; }, /^parts must be what follows/],
@@ -180,7 +182,7 @@ async function checkStructures(named, read) {
 /** A typo in a key is refused, and a point whose shared secret everybody knows. */
 async function checkKeys(sealed) {
   const one = sealed.collections.find((made) => made.cipher === "aes-256-gcm");
-  const read = (alter) => Collection.fromText(change(one.specification, alter), { maxEpsilon: 40, id: one.id });
+  const read = (alter) => Collection.fromText(change(one.specification, alter), { maxEpsilon: 40, id: one.id, budget: null });
   const typo = (text) => text.replace(/.(.{9})$/, (end) => (end[0] === "A" ? "B" : "A") + end.slice(1));
   await refused(() => read((t) => { t.analyst = typo(t.analyst); }), /^analyst must be the public key .* without a typo/, "a typo");
   await refused(() => read((t) => { t.analyst = t.shuffler; }), /^analyst must be the public key of one analyst/, "a role");
@@ -201,6 +203,39 @@ export function checkBlake2b(keyed) {
     const message = Uint8Array.from({ length: one.size }, (_, at) => at & 255);
     same(hex(blake2b(message, 32, "sfumato test", unhex(one.key))), one.digest, `BLAKE2b of ${one.size} bytes`);
   }
+}
+
+/** A storage that lasts as long as the page. */
+export function storage() {
+  const held = new Map();
+  return { getItem: (name) => held.get(name) ?? null, setItem: (name, value) => held.set(name, value) };
+}
+
+/** A budget is charged before a draw, refuses at its end, and lasts as long as its storage. */
+export async function checkBudget(vectors) {
+  const one = vectors.randomizers.find((made) => JSON.parse(made.specification).protocol === "randomized-response");
+  const held = storage();
+  const budget = new Budget({ lifetime: 2.5, storage: held });
+  const made = await Randomizer.fromText(one.specification, { maxEpsilon: 1, digest: one.digest, budget });
+  await refused(() => made.randomize("outside"), /^value must be/, "a value outside");
+  await refused(() => made.randomize("a", 7), /^words must be/, "a seed");
+  same(budget.spent, 0, "what a refusal costs");
+  made.randomize("a");
+  made.randomize("a");
+  const later = new Budget({ lifetime: 2.5, storage: held });
+  same(`${later.spent} ${later.left}`, "2 0.5", "what is kept");
+  await refused(() => made.randomize("a"), /^epsilon must be at most 0.5, which is left/, "a third report");
+  same(budget.spent, 2, "what a refused report costs");
+  later.charge(0.1);
+  same(later.spent > 2.1, true, "parts are rounded up");
+  for (const text of ["", "-1", "1.5", "x"]) {
+    held.setItem("sfumato-budget", text);
+    await refused(() => made.randomize("a"), /^storage must hold/, "a damaged storage");
+  }
+  await refused(() => new Budget({ lifetime: 0, storage: held }), /^lifetime must be/, "nothing");
+  await refused(() => new Budget({ lifetime: 1 }), /^storage must have/, "no storage");
+  const limits = { maxEpsilon: 40, digest: one.digest };
+  await refused(() => Randomizer.fromText(one.specification, limits), /^budget must be a Budget/, "no budget");
 }
 
 /** Draws are not those of a seed: two of many bits differ, and both categories come. */

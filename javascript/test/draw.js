@@ -5,7 +5,7 @@ import { Randomizer } from "sfumato-client";
 const [file, count] = process.argv.slice(2);
 const found = {};
 for (const [name, { specification, digest, value, epsilon }] of Object.entries(JSON.parse(readFileSync(file, "utf8")))) {
-  const randomizer = await Randomizer.fromText(specification, { maxEpsilon: epsilon, digest: [digest] });
+  const randomizer = await Randomizer.fromText(specification, { maxEpsilon: epsilon, digest: [digest], budget: null });
   const counts = {};
   for (let i = 0; i < Number(count); i++) {
     const record = Buffer.from(randomizer.randomize(value)).toString("hex");

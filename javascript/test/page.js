@@ -1,5 +1,5 @@
 // The checks and a run of devices in a page; what came of them goes back to the page's own server.
-import { Collection, send } from "sfumato-client";
+import { Budget, Collection, send } from "sfumato-client";
 import * as checks from "./checks.js";
 
 const answer = async (place) => (await fetch(place)).text();
@@ -14,8 +14,10 @@ async function everything() {
   await checks.checkRefusals(vectors, sealed);
   checks.checkBlake2b(blake2b);
   await checks.checkSecure(vectors);
+  await checks.checkBudget(vectors);
   const text = await answer(new URL("/v1/collection", run.url));
-  const collection = await Collection.fromText(text, { maxEpsilon: run.epsilon, id: run.id });
+  const budget = new Budget({ lifetime: run.epsilon * run.values.length, storage: localStorage });
+  const collection = await Collection.fromText(text, { maxEpsilon: run.epsilon, id: run.id, budget });
   const counts = { taken: 0, refused: 0 };
   for (const value of run.values) {
     const secret = crypto.getRandomValues(new Uint8Array(16));
@@ -23,7 +25,7 @@ async function everything() {
     counts.taken += found.taken;
     counts.refused += found.refused;
   }
-  return { reports, envelopes, ...counts };
+  return { reports, envelopes, ...counts, left: budget.left };
 }
 
 /** The same page under another name of this machine, which the shuffler does not list, reads nothing. */

@@ -4,7 +4,7 @@ import { webcrypto } from "node:crypto";
 import { Collection, send } from "sfumato-client";
 
 const [file, url, epsilon, id, ...values] = process.argv.slice(2);
-const collection = await Collection.fromText(readFileSync(file, "utf8"), { maxEpsilon: Number(epsilon), id });
+const collection = await Collection.fromText(readFileSync(file, "utf8"), { maxEpsilon: Number(epsilon), id, budget: null });
 const envelopes = [];
 for (const value of values) {
   envelopes.push(await collection.envelope(value, webcrypto.getRandomValues(new Uint8Array(16))));

@@ -20,9 +20,11 @@ test("bad specifications, keys and values are refused", () => checks.checkRefusa
 
 test("BLAKE2b", () => checks.checkBlake2b(JSON.parse(process.env.SFUMATO_BLAKE2B)));
 
+test("budgets", () => checks.checkBudget(vectors));
+
 test("secure words differ", () => checks.checkSecure(vectors));
 
 test("the types name what is exported", async () => {
   const shown = Object.keys(await import("sfumato-client")).sort();
-  assert.deepEqual(shown, ["Collection", "Randomizer", "SfumatoError", "send"]);
+  assert.deepEqual(shown, ["Budget", "Collection", "Randomizer", "SfumatoError", "send"]);
 });

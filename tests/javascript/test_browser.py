@@ -37,7 +37,7 @@ def test_a_page_reproduces_the_vectors_and_its_reports_are_counted(tmp_path: Pat
                 batch = visitor.batch(1, KEYS["analyst"]) if batches else b""
     known = json.loads((VECTORS / "vectors.json").read_text())
     reports = sum(len(one["reports"]) for part in ("randomizers", "rare", "clients") for one in known[part])
-    assert found == {"reports": reports, "envelopes": 1, "taken": len(TRUE), "refused": 0}
+    assert found == {"reports": reports, "envelopes": 1, "taken": len(TRUE), "refused": 0, "left": 0}
     assert stranger == "was not answered"
     opening = made.opening(KEYS["analyst"])
     assert opening.add(batch) == len(TRUE)

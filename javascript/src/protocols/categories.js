@@ -1,6 +1,6 @@
 // Randomized response, local hashing, unary encodings, bit flips, subsets and noisy histograms: docs/wire.md.
 import { bitsFor, put } from "../bytes.js";
-import { REMEDY, refuse } from "../errors.js";
+import { refuse } from "../errors.js";
 import { Noise } from "../noise.js";
 import { ceilDivide, exact, oddsBelow, ratio, truthThreshold } from "../numbers.js";
 import { below, biasedBits, flip, subset } from "../words.js";
@@ -76,7 +76,7 @@ export function keeps(heads, tails, { top, bottom }, symmetric) {
     ? one === other && p + q === one && p * bottom <= q * top
     : p * (other - q) * bottom <= q * (one - p) * top;
   if (!private_ || p * other <= q * one) {
-    refuse("chances", "be those of epsilon", "others", REMEDY);
+    refuse("chances", "be those of epsilon");
   }
 }
 
@@ -138,7 +138,7 @@ export function noisyHistogram(fields, domain) {
   fields.same("scale", Array.isArray(stated) && stated.join("/"), `${scale.top}/${scale.bottom}`);
   const farthest = BigInt(STEPS) + ceilDivide(BigInt(STEPS) * scale.top, scale.bottom);
   fields.equals("limit", farthest);
-  if (farthest >> 31n) refuse("epsilon", "be greater for noise of 4 bytes", "less", REMEDY);
+  if (farthest >> 31n) refuse("epsilon", "be greater for noise of 4 bytes");
   const [limit, noise] = [Number(farthest), new Noise(scale)];
   const bits = limit < 1 << 15 ? 16 : 32;
   const write = (record, x, words) => {

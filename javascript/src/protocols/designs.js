@@ -1,6 +1,6 @@
 // Hadamard responses and projective geometry, whose reports are numbers that support some values: docs/wire.md.
 import { bitsFor, put } from "../bytes.js";
-import { REMEDY, refuse } from "../errors.js";
+import { refuse } from "../errors.js";
 import { below, flip } from "../words.js";
 import { limited, truthCoin } from "./categories.js";
 
@@ -13,7 +13,7 @@ export function parity(number) {
 
 function powerOfTwo(fields, least, most) {
   const size = fields.whole("size", least, most);
-  if (size & (size - 1)) refuse("size", "be a power of two", size, REMEDY);
+  if (size & (size - 1)) refuse("size", "be a power of two", size);
   return size;
 }
 
@@ -37,7 +37,7 @@ export function hadamardResponse(fields, domain) {
   const count = limited(domain, LARGEST);
   const blocks = fields.whole("blocks", 1, count);
   const size = powerOfTwo(fields, 2, 2 * LARGEST);
-  if (blocks * (size - 1) < count) refuse("size", "have a row for each category", size, REMEDY);
+  if (blocks * (size - 1) < count) refuse("size", "have a row for each category", size);
   const coin = truthCoin(fields, 1, 2 * blocks - 1);
   const bits = bitsFor(blocks * size);
   const write = (record, x, words) => {
@@ -68,7 +68,7 @@ export function projectiveGeometry(fields, domain) {
   const planes = order ** (dimension - 1);
   const points = (length) => (order ** length - 1) / (order - 1);
   if (planes < count || order ** dimension > 2 ** 52) {
-    refuse("dimension", "have room for each category, in at most 2**52 points", dimension, REMEDY);
+    refuse("dimension", "have room for each category, in at most 2**52 points", dimension);
   }
   const [all, with_] = [points(dimension), points(dimension - 1)];
   const coin = truthCoin(fields, with_, all - with_);

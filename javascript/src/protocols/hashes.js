@@ -2,7 +2,7 @@
 import { blake2b } from "../blake2b.js";
 import { bitsFor, concat, numbered, put, utf8 } from "../bytes.js";
 import { isText } from "../domain.js";
-import { REMEDY, SfumatoError, refuse } from "../errors.js";
+import { SfumatoError, refuse } from "../errors.js";
 import { exact, oddsBelow, truthThreshold } from "../numbers.js";
 import { below, biasedBits, flip } from "../words.js";
 import { hashOf, keeps, keyOf, limited, unaryBits } from "./categories.js";
@@ -11,10 +11,10 @@ import { parity } from "./designs.js";
 function sketch(fields, domain) {
   limited(domain, 2 ** 32);
   const size = fields.whole("size", 8, 1 << 16);
-  if (size & (size - 1)) refuse("size", "be a power of two", size, REMEDY);
+  if (size & (size - 1)) refuse("size", "be a power of two", size);
   const hashes = fields.whole("hashes", 2, 1 << 20);
   const key = fields.any("key");
-  if (typeof key !== "bigint" || key < 0n || key >> 64n) refuse("key", "be below 2**64", "another", REMEDY);
+  if (typeof key !== "bigint" || key < 0n || key >> 64n) refuse("key", "be below 2**64");
   fields.equals("hash", "blake2b, mix3");
   const keyed = numbered(key, 8);
   const shift = 32 - bitsFor(size);
@@ -57,7 +57,7 @@ export function hadamardCountMeanSketch(fields, domain) {
 /** Return the coin of a chance in steps of 2^-16, with as few bits as it needs. */
 function shortCoin(name, { top, bottom }) {
   let [threshold, bits] = [(top << 16n) / bottom, 16];
-  if (threshold < 1n || threshold >> 16n) refuse(name, "be at least 2**-15 away from 0 and 1", "others", REMEDY);
+  if (threshold < 1n || threshold >> 16n) refuse(name, "be at least 2**-15 away from 0 and 1");
   for (; !(threshold & 1n); bits--) threshold >>= 1n;
   return { threshold, bits };
 }
@@ -86,14 +86,14 @@ function checkRappor(epsilon, hashes, { flips, fresh }) {
   const one = 1n << 32n;
   const { top, bottom } = oddsBelow(epsilon);
   if (q <= p || (q * (one - p)) ** hashes * bottom > (p * (one - q)) ** hashes * top) {
-    refuse("epsilon", "be that of the chances", "less", REMEDY);
+    refuse("epsilon", "be that of the chances");
   }
 }
 
 export function rappor(fields) {
   const hashes = fields.whole("hashes", 1, 8);
   const bits = fields.whole("bits", Math.max(8, 2 * hashes), 4096);
-  if (bits % 8) refuse("bits", "be a multiple of 8", bits, REMEDY);
+  if (bits % 8) refuse("bits", "be a multiple of 8", bits);
   const cohorts = fields.whole("cohorts", 1, 1 << 16);
   fields.equals("hash", "blake2b");
   const coins = rapporCoins(fields);

@@ -1,6 +1,6 @@
 // Numbers between two bounds: windows on a grid, two of them mixed, and noise: docs/wire.md.
 import { bitsFor, put } from "../bytes.js";
-import { REMEDY, SfumatoError, refuse } from "../errors.js";
+import { SfumatoError, refuse } from "../errors.js";
 import { Noise } from "../noise.js";
 import { ceilDivide, exact, ratio } from "../numbers.js";
 import { below, flip } from "../words.js";
@@ -11,7 +11,7 @@ const FINEST = 1 << 14;
 /** Read what all of them have, and return how a number becomes a point of the grid. */
 function grid(fields, steps) {
   const [lower, upper] = fields.pair("bounds");
-  if (!Number.isFinite(upper - lower)) refuse("bounds", "be a finite distance apart", "more", REMEDY);
+  if (!Number.isFinite(upper - lower)) refuse("bounds", "be a finite distance apart");
   const encode = (value) => {
     if (typeof value !== "number" || !(value >= lower && value <= upper)) {
       throw new SfumatoError(`value must be a number from ${lower} to ${upper}, got another; clip it before`);
@@ -54,7 +54,7 @@ export function hybridMean(fields) {
   };
   const [bit, inside] = [part(0, 1, 1), part(2, window, steps)];
   if (typeof choice !== "bigint" || choice < 0n || choice >> 64n) {
-    refuse("choice", "be a chance below 1", "another", REMEDY);
+    refuse("choice", "be a chance below 1");
   }
   const { encode, point } = grid(fields, steps);
   const bits = 1 + bitsFor(window + steps);
@@ -73,7 +73,7 @@ export function laplaceMean(fields) {
   const steps = fields.whole("steps", 1, FINEST);
   const { top, bottom } = exact(fields.any("epsilon"));
   const scale = ratio(BigInt(steps) * bottom, top);
-  if (scale.top > scale.bottom << 24n) refuse("epsilon", "be at least 2**-10", "less", REMEDY);
+  if (scale.top > scale.bottom << 24n) refuse("epsilon", "be at least 2**-10");
   const farthest = ceilDivide(64n * scale.top, scale.bottom);
   fields.equals("reach", farthest);
   const [reach, noise] = [Number(farthest), new Noise(scale)];
