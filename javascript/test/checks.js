@@ -127,6 +127,8 @@ export async function checkRefusals(vectors, sealed) {
     [(t) => { delete t.domain.values; }, /^domain must be written with its values/],
     [(t) => { t.domain = { digest: t.domain.digest, range: [0n, 1n << 60n, 1n] }; }, /^domain must have from 2/],
     [(t) => { t.domain.values[0] = "\ud800"; }, /^domain must be written/],
+    [(t) => { t.domain = { digest: t.domain.digest, range: [0n, 6n, 0n] }; }, /^domain must be written/],
+    [(t) => { t.epsilon = 1e-300; t.truth = (1n << 64n) / 6n; }, /^truth must be what follows/],
   ];
   for (const [alter, words] of cases) await refused(() => read(change(response.specification, alter)), words, alter);
   for (const text of ["", "{", "[1]", "null", "7", '{"format": 1e999}', `${"[".repeat(1e5)}`]) {
@@ -137,6 +139,7 @@ export async function checkRefusals(vectors, sealed) {
   await refused(() => read(response.specification, { maxEpsilon: 40, budget: null }), /^digest must be 64/, "no digest");
   await refused(() => read(response.specification, { maxEpsilon: 40, digest: "0".repeat(64), budget: null }), /^digest must be that/, "another");
   await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest, budget: null }), /^epsilon must be above 0 and at most maxEpsilon/, "too much");
+  await refused(() => read(response.specification + " ".repeat(1 << 24)), /at most 16 MiB/, "a long text");
   await checkStructures(named, read);
   const made = await read(response.specification);
   for (const value of ["g", 1, null, undefined, {}, NaN, "\ud800", ["a"]]) {
@@ -144,7 +147,33 @@ export async function checkRefusals(vectors, sealed) {
   }
   await refused(() => made.randomize("a", 7), /^words must be left out/, "a seed");
   await refused(() => made.client(new Uint8Array(32)), /^protocol must be rappor/, "a client");
+  const stepped = await fromTable(parse("specification", vectors.randomizers.find((one) => one.specification.includes("[30, 3, -4]")).specification));
+  for (const value of [34, 2, 29, -1e9, 2 ** 70, 6.5]) {
+    await refused(() => stepped.randomize(value), /^value must be a category/, `${value} of a range`);
+  }
+  const rappor = await fromTable(parse("specification", named("rappor").specification));
+  await refused(() => rappor.client(new Uint8Array(31)), /^key must be a Uint8Array of 32/, "a short key");
+  await refused(() => rappor.randomize("\ud800"), /^value must be well-formed text/, "half a pair");
   await checkKeys(sealed);
+}
+
+/** The canonical text is Python's, and no key of a document is special. */
+export function checkCanonical() {
+  const text = '[1e16,1e15,0.0001,1e-5,1.5e-7,123456789012345680.0,5e-324,-0.0,1e22,1.0,0.1,18446744073709551615,"π\\n\\u007f😀"]';
+  const wanted = "[1e+16,1000000000000000.0,0.0001,1e-05,1.5e-07,1.2345678901234568e+17,5e-324,-0.0,1e+22,1.0,0.1,18446744073709551615,\"\\u03c0\\n\\u007f\\ud83d\\ude00\"]";
+  same(canonical(parse("text", text)), wanted, "canonical text");
+  same(canonical(parse("text", '{"b":1,"__proto__":{"a":null},"B":true}')), '{"B":true,"__proto__":{"a":null},"b":1}', "keys");
+}
+
+/** A word that was handed out is not kept. */
+export function checkErased() {
+  let held;
+  const words = new Words((block) => {
+    held = block;
+    block.fill(7);
+  });
+  words.next();
+  same(`${words.low} ${held[0]} ${held[1]} ${held[2]}`, "7 0 0 7", "a word that was taken");
 }
 
 /** What a protocol's privacy rests on is computed on the device. */
@@ -153,6 +182,13 @@ async function checkStructures(named, read) {
     ["optimized-unary-encoding", (t) => { t.other[0] -= 1n; }, /^chances must be those of epsilon/],
     ["symmetric-unary-encoding", (t) => { t.true[0] += 1n; t.other[0] -= 1n; }, /^chances must be/],
     ["optimized-unary-encoding", (t) => { t.other[1] = 65n; }, /^other must be a whole number from 1 to 64/],
+    ["optimized-unary-encoding", (t) => { t.other = [1n, 1n]; }, /^chances must be/],
+    ["symmetric-unary-encoding", (t) => { t.true[0] -= 1n; }, /^chances must be/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = 1n << 64n; }, /^key must be below 2\*\*64/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = -1n; }, /^key must be below/],
+    ["hybrid-mean", (t) => { t.choice = -1n; }, /^choice must be/],
+    ["hybrid-mean", (t) => { t.choice = 1n << 64n; }, /^choice must be/],
+    ["square-wave", (t) => { t.bounds = [-1.7e308, 1.7e308]; }, /^bounds must be a finite/],
     ["count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^chances must be/],
     ["hadamard-count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^truth must be what follows/],
     ["hadamard-count-mean-sketch", (t) => { t.size = 12n; }, /^size must be a power of two/],
@@ -187,6 +223,25 @@ async function checkKeys(sealed) {
   await refused(() => read((t) => { t.analyst = typo(t.analyst); }), /^analyst must be the public key .* without a typo/, "a typo");
   await refused(() => read((t) => { t.analyst = t.shuffler; }), /^analyst must be the public key of one analyst/, "a role");
   await refused(() => read((t) => { t.name = "other"; }), /^id must be that of the question/, "another collection");
+  await refused(() => read((t) => { t.name = "x".repeat(201); }), /^name must be/, "a long name");
+  await refused(() => read((t) => { t.surprise = 1n; }), /^collection must have known fields/, "a surprise");
+  const alike = (line) => `sfumato-shuffler-public-2:${line.split(":")[1]}`;
+  const content = (line) => Uint8Array.from(atob(line.split(":")[1]), (letter) => letter.charCodeAt(0)).subarray(0, 70);
+  const twin = async (line) => {
+    const whole = [...new TextEncoder().encode("sfumato-shuffler-public-2:"), ...content(line)];
+    const digest = new Uint8Array(await webcrypto.subtle.digest("SHA-256", Uint8Array.from(whole)));
+    return alike(`:${btoa(String.fromCharCode(...content(line), ...digest.subarray(0, 4)))}`);
+  };
+  const shuffler = await twin(JSON.parse(one.specification).analyst);
+  await refused(() => read((t) => { t.shuffler = shuffler; }), /^shuffler must have another key/, "one key for both");
+  const budget = new Budget({ lifetime: 80, storage: storage() });
+  const paid = await Collection.fromText(one.specification, { maxEpsilon: 40, id: one.id, budget });
+  await refused(() => paid.envelope("a", new Uint8Array(15)), /^secret must be/, "a short secret");
+  same(budget.spent, 0, "what a short secret costs");
+  await paid.envelope("a", unhex(one.secret));
+  same(budget.left, 40, "what an envelope leaves");
+  await paid.envelope("a", unhex(one.secret));
+  same(budget.left, 0, "a budget can be spent whole");
   await refused(() => read((t) => { t.batch_size = 1n; }), /^batch_size must be/, "a batch of one");
   const small = new PublicKey("", new Uint8Array(32));
   await refused(() => small.seal(new Uint8Array(), new Uint8Array()), /small order/, "a point of small order");
