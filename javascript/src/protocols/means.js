@@ -49,7 +49,7 @@ export function hybridMean(fields) {
   const given = Array.isArray(parts) && parts.length === 3 ? parts : [];
   const window = fields.checkedWhole("parts", given[1], 1, steps);
   const part = (at, a, b) => {
-    const stated = { equals: (name, wanted) => fields.same("parts", given[at], wanted) };
+    const stated = { equals: (_, wanted) => fields.same("parts", given[at], wanted) };
     return truthCoin(stated, a, b, fields.any("epsilon"));
   };
   const [bit, inside] = [part(0, 1, 1), part(2, window, steps)];
