@@ -28,7 +28,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_vectors_and_the_refusals(client: Path) -> None:
     variables = {"SFUMATO_VECTORS": str(VECTORS), "SFUMATO_BLAKE2B": json.dumps(keyed_digests())}
-    said = run(tool("node"), "--test", "--test-reporter=tap", "test/vectors.test.js", folder=client, **variables)
+    command = (tool("node"), "--test", "--test-reporter=tap", "test/vectors.test.js")
+    said = run(*command, folder=client, **variables)
     assert "# pass 10" in said
     assert "# fail 0" in said
 
