@@ -67,4 +67,7 @@ test("secure words differ", () => checks.checkSecure(vectors));
 test("the types name what is exported", async () => {
   const shown = Object.keys(await import("sfumato-client")).sort();
   assert.deepEqual(shown, ["Budget", "Collection", "Randomizer", "SfumatoError", "send"]);
+  const types = readFileSync(new URL("../node_modules/sfumato-client/src/index.d.ts", import.meta.url), "utf8");
+  const named = Array.from(types.matchAll(/^export (?:class|function) (\w+)/gm), ([, name]) => name);
+  assert.deepEqual(named.sort(), shown);
 });
