@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.heavy_hitters import measure_heavy_hitters
+from benchmarks.javascript import measure_javascript
 from benchmarks.local_evidence import measure_evidence
 from benchmarks.local_marginals import measure_marginals
 from benchmarks.local_numbers import measure_numbers
@@ -232,6 +233,7 @@ def measure_more(only: str, people: int, epsilon: float, runs: int) -> None:
         "ranges": lambda: measure_ranges(people, epsilon, runs),
         "marginals": lambda: measure_marginals(people, epsilon, runs),
         "shuffler": lambda: measure_shuffler(min(people, 50_000)),
+        "javascript": measure_javascript,
     }
     for name, task in tasks.items():
         if only.lower() in name:

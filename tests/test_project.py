@@ -78,6 +78,8 @@ def test_one_version_everywhere() -> None:
     version = PROJECT["project"]["version"]
     assert sfumato.__version__ == version
     assert importlib.metadata.version("sfumato") == version
+    client = json.loads((ROOT / "javascript" / "package.json").read_text(encoding="utf-8"))
+    assert client["version"] == version
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == version
 

@@ -1,7 +1,7 @@
 """Which cases of a test run when: the tiers of CONTRIBUTING.md, decided while tests are collected.
 
-Every case belongs to one tier. What needs a server, a browser or a peer's environment is marked so. Of every
-other test the first case runs by default, or the cases that ``sharpest`` names instead, and the rest is
+Every case belongs to one tier. What needs a server, Node, a browser or a peer's environment is marked so. Of
+every other test the first case runs by default, or the cases that ``sharpest`` names instead, and the rest is
 ``exhaustive``:
 
     @pytest.mark.sharpest("open-0.01", "closed-0.99")
@@ -21,7 +21,7 @@ import pytest
 
 __all__ = ["SERVERS", "TIERS", "Tiers"]
 
-SERVERS = ("postgres", "spark", "browser", "peers")
+SERVERS = ("postgres", "spark", "node", "browser", "peers")
 """The tiers that need more than the README's command installs."""
 
 TIERS = ("exhaustive", *SERVERS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["TIERS", "file_of", "markers_for", "options"]
 
-TIERS = ("exhaustive", "postgres", "spark", "browser", "peers")
+TIERS = ("exhaustive", "postgres", "spark", "node", "browser", "peers")
 """Marks of tests that run only when they are wanted."""
 
 

@@ -117,6 +117,9 @@ def serve_collection(
         str, typer.Option("--metrics-host", help="An address of this machine for it.")
     ] = "127.0.0.1",
     json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
+    origin: Annotated[
+        list[str] | None, typer.Option("--origin", help="Of a page that may report; repeatable.")
+    ] = None,
     certificate: Certificate = None,
     certificate_key: CertificateKey = None,
 ) -> None:
@@ -140,6 +143,7 @@ def serve_collection(
         metrics=None if metrics is None else (metrics_host, metrics),
         say=_say_now,
         structured_log=json_log,
+        origins=origin or (),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from sfumato.crypto.secret_key import SecretKey
 from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.server.admission import allow_files
 from sfumato.server.counters import Counters
+from sfumato.server.cross_origin import CrossOrigin, checked_origins
 from sfumato.server.group_commit import GroupCommit
 from sfumato.server.http_process import check_certificate, listening_socket, place_of, run_application
 from sfumato.server.limits import Limits
@@ -38,6 +39,7 @@ def serve(
     metrics: tuple[str, int] | None = None,
     say: Callable[[str], None] = print,
     structured_log: bool = False,
+    origins: Sequence[str] = (),
 ) -> None:
     """Run a shuffler until the process is asked to end (SIGINT or SIGTERM).
 
@@ -64,6 +66,8 @@ def serve(
         envelopes were refused. Nothing is said of a client.
     structured_log : bool
         Whether each line is a JSON object, with its time.
+    origins : sequence of str
+        Of pages that may report from browsers, such as ``"https://survey.example"``: none by default.
 
     Raises
     ------
@@ -89,6 +93,7 @@ def serve(
     sfumato.errors.ParameterError: key must be that of the collection's shuffler, got another; use that one
     """
     limits = Limits() if limits is None else limits
+    pages = checked_origins(origins)
     if certificate is not None:
         check_certificate(*certificate)
     log = OperatorLog(say, structured=structured_log)
@@ -104,7 +109,7 @@ def serve(
         app = Front(shuffler, taker, limits, dict(public), failed, counters=counters, operator_port=asked)
         try:
             run_application(
-                app,
+                CrossOrigin(app, pages),
                 listening,
                 limits,
                 certificate=certificate,

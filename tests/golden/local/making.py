@@ -18,6 +18,7 @@ from sfumato import local
 from sfumato.local import Bins, Domain, Strings, shuffle
 from sfumato.local.base.specifications import protocol_specification
 from sfumato.local.device import MemoStore
+from tests.golden.local.vectors import sealed_vectors, vectors
 
 ANALYST = shuffle.SecretKey("analyst", b"a" * 32)
 SHUFFLER = shuffle.SecretKey("shuffler", b"s" * 32)
@@ -194,7 +195,10 @@ def sealed_files(analyst: shuffle.SecretKey, shuffler: shuffle.SecretKey) -> dic
 def files() -> dict[str, bytes]:
     """All golden files, by name."""
     aes = sealed_files(AES_ANALYST, AES_SHUFFLER)
+    pairs = [(ANALYST, SHUFFLER), (AES_ANALYST, AES_SHUFFLER)]
     return {
+        "vectors.json": text(vectors()),
+        "sealed.json": text(sealed_vectors([(*keys, collection(*keys).device) for keys in pairs])),
         "protocols.json": text({p.wire_name: recorded(p, values) for p, values in protocols()}),
         "domains.json": text({name: domain.specification() for name, domain in DOMAINS.items()}),
         "memos": memo_store(),

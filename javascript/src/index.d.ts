@@ -1,0 +1,107 @@
+/** Input that this client refuses: the message names the parameter, the rule, and what to do. No true value is in it. */
+export class SfumatoError extends Error {}
+
+/** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, or, for RAPPOR, text or bytes. */
+export type TrueValue = string | number | bigint | boolean | Uint8Array;
+
+/** Where a budget is kept: localStorage, or what a program writes to a file. */
+export interface BudgetStorage {
+  getItem(name: string): string | null | undefined;
+  setItem(name: string, value: string): void;
+}
+
+/** The most that a device spends in all, whatever it is asked: charged before anything is drawn. */
+export class Budget {
+  constructor(options: { lifetime: number; storage: BudgetStorage; name?: string });
+  /** What was spent so far, in epsilon. */
+  readonly spent: number;
+  /** What is left, in epsilon. */
+  readonly left: number;
+  /** Spend an epsilon, or refuse and spend nothing. */
+  charge(epsilon: number): void;
+}
+
+export interface Limits {
+  /** The most that one report may cost, above 0 and at most 40. No server raises it. */
+  maxEpsilon: number;
+  /** Digests of the specifications that this device answers, in hexadecimal; from another way than the server. */
+  digest: string | readonly string[];
+  /** What each report is charged to; null if the program itself limits what all reports cost together. */
+  budget: Budget | null;
+}
+
+export interface CollectionLimits {
+  /** The most that one report may cost, above 0 and at most 40. No server raises it. */
+  maxEpsilon: number;
+  /** Ids of the collections that this device answers, in hexadecimal; from another way than the server. */
+  id: string | readonly string[];
+  /** What each report is charged to; null if the program itself limits what all reports cost together. */
+  budget: Budget | null;
+}
+
+/** One device that reports by RAPPOR again and again: its memoized bits follow from its key. */
+export interface RapporClient {
+  readonly cohort: number;
+  /** The memoized bits of a text: private, they never leave the device. */
+  memo(value: string | Uint8Array): Uint8Array;
+  /** One report of a text. */
+  report(value: string | Uint8Array): Uint8Array;
+}
+
+/** The device's half of a protocol. Each report costs `epsilon`, whatever bytes are sent. */
+export class Randomizer {
+  private constructor();
+  readonly protocol: string;
+  readonly epsilon: number;
+  /** 64 hexadecimal digits that identify the specification. */
+  readonly digest: string;
+  /** Bytes of a record. */
+  readonly width: number;
+  /**
+   * Read a specification, as text, within the device's own limits.
+   * @throws SfumatoError if it breaks a rule, costs more than `maxEpsilon`, or has another digest.
+   */
+  static fromText(text: string, limits: Limits): Promise<Randomizer>;
+  /** Return the record of one true value, drawn from the system's cryptographic randomness. */
+  randomize(value: TrueValue): Uint8Array;
+  /** Return a device that reports by RAPPOR again and again, from a secret key of 32 bytes. */
+  client(key: Uint8Array): RapporClient;
+}
+
+/** A question that a shuffler collects. */
+export class Collection {
+  private constructor();
+  readonly randomizer: Randomizer;
+  /** 64 hexadecimal digits that identify the collection. */
+  readonly id: string;
+  readonly batchSize: number;
+  readonly colluders: number;
+  readonly name: string;
+  /** Bytes of every envelope. */
+  readonly envelopeWidth: number;
+  /**
+   * Read a collection's file, as text, within the device's own limits.
+   * @throws SfumatoError if it breaks a rule, costs more than `maxEpsilon`, or has another id.
+   */
+  static fromText(text: string, limits: CollectionLimits): Promise<Collection>;
+  /** Return the nonce of the device that holds a secret of at least 16 bytes. */
+  nonce(secret: Uint8Array): Promise<Uint8Array>;
+  /** Return what the device sends: its answer, randomized and sealed. Call it once, and store the envelope. */
+  envelope(value: TrueValue, secret: Uint8Array): Promise<Uint8Array>;
+  /** Return the envelope of a record that was drawn before, such as one of a RAPPOR client. */
+  seal(record: Uint8Array, secret: Uint8Array): Promise<Uint8Array>;
+}
+
+export interface SendOptions {
+  /** How often the request is made before its failure is one; 5 if left out. */
+  attempts?: number;
+  signal?: AbortSignal;
+  fetch?: typeof fetch;
+}
+
+/** Send envelopes in one request; to send them again is harmless. */
+export function send(
+  url: string | URL,
+  envelopes: Uint8Array | readonly Uint8Array[],
+  options?: SendOptions,
+): Promise<{ taken: number; refused: number }>;

@@ -1,0 +1,5 @@
+export { Budget } from "./budget.js";
+export { Collection } from "./collection.js";
+export { SfumatoError } from "./errors.js";
+export { Randomizer } from "./randomizer.js";
+export { send } from "./send.js";

@@ -1,0 +1,302 @@
+// What the client must do, for any JavaScript that has WebCrypto: each check throws where it does not.
+import { Budget, Collection, Randomizer, SfumatoError } from "sfumato-client";
+import { PublicKey, Words, blake2b, canonical, fromTable, parse, webcrypto, wholeBelow } from "sfumato-client/testing";
+
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+const unhex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
+const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+
+export function same(found, wanted, what) {
+  if (found !== wanted) throw new Error(`${what}: got ${found}, not ${wanted}`);
+}
+
+/** Require that a call is refused with one clear error, in which some words stand. */
+export async function refused(call, words, what) {
+  try {
+    await call();
+  } catch (error) {
+    if (error instanceof SfumatoError && words.test(error.message)) return;
+    throw new Error(`${what}: ${error.name} ${error.message}`);
+  }
+  throw new Error(`${what}: was not refused`);
+}
+
+/** Return the words of a vector: some given ones, then those that follow from its seed. */
+async function stream({ seed, given = [], words = 64 }) {
+  const halves = given.flatMap((text) => [parseInt(text.slice(8), 16), parseInt(text.slice(0, 8), 16)]);
+  const name = new DataView(new ArrayBuffer(8));
+  name.setUint32(0, seed, true);
+  for (let block = 0; 4 * block < words; block++) {
+    name.setUint32(4, block, true);
+    const digest = new DataView(await webcrypto.subtle.digest("SHA-256", name.buffer));
+    for (let at = 0; at < 32; at += 4) halves.push(digest.getUint32(at, true));
+  }
+  let at = 0;
+  return new Words((block) => {
+    block.fill(0);
+    block.set(halves.slice(at, at + block.length));
+    at += block.length;
+  });
+}
+
+/** Reproduce all reports; return how many there were. */
+export async function checkVectors(vectors) {
+  let reports = 0;
+  for (const one of vectors.integers) {
+    const words = await stream(one);
+    same(String(wholeBelow(BigInt(one.bound), words)), one.value, `below ${one.bound}`);
+    same(words.taken, one.words, `words below ${one.bound}`);
+  }
+  for (const one of [...vectors.randomizers, ...vectors.rare]) {
+    const made = await fromTable(parse("specification", one.specification));
+    same(made.digest, one.digest, `digest of ${made.protocol}`);
+    same(made.width, one.width, `width of ${made.protocol}`);
+    for (const report of one.reports) {
+      const words = await stream(report);
+      same(hex(made.randomize(report.value, words)), report.record, `${made.protocol} of seed ${report.seed}`);
+      same(words.taken, report.words, `words of ${made.protocol}`);
+      reports++;
+    }
+  }
+  for (const one of vectors.clients) {
+    const client = (await fromTable(parse("specification", one.specification))).client(unhex(one.key));
+    same(client.cohort, one.cohort, "cohort");
+    for (const report of one.reports) {
+      same(hex(client.memo(report.value)), report.memo, "memo");
+      same(hex(client.report(report.value, await stream(report))), report.record, "report of a client");
+      reports++;
+    }
+  }
+  return reports;
+}
+
+/** Return a key pair of a secret half, and of the public half that begins a seal. */
+async function pairOf(secret, seal) {
+  const [d, x] = [base64url(unhex(secret)), base64url(unhex(seal.slice(0, 64)))];
+  const key = { kty: "OKP", crv: "X25519", x };
+  const import_ = (jwk, uses) => webcrypto.subtle.importKey("jwk", jwk, { name: "X25519" }, true, uses);
+  return { privateKey: await import_({ ...key, d }, ["deriveBits"]), publicKey: await import_(key, []) };
+}
+
+/** Reproduce envelopes, and refuse those of a cipher that WebCrypto does not have. */
+export async function checkSealed(sealed) {
+  let envelopes = 0;
+  for (const one of sealed.collections) {
+    const limits = { maxEpsilon: 40, id: one.id, budget: null };
+    if (one.cipher !== "aes-256-gcm") {
+      await refused(() => Collection.fromText(one.specification, limits), /analyst must be a key for AES-256-GCM/, one.cipher);
+      continue;
+    }
+    const made = await Collection.fromText(one.specification, limits);
+    same(made.id, one.id, "id");
+    same(hex(await made.nonce(unhex(one.secret))), one.nonce, "nonce");
+    same(made.envelopeWidth, one.envelope.length / 2, "width of an envelope");
+    const pairs = [await pairOf(one.ephemeral[0], one.sealed_record), await pairOf(one.ephemeral[1], one.envelope)];
+    same(hex(await made.seal(unhex(one.record), unhex(one.secret), pairs)), one.envelope, "envelope");
+    const drawn = await made.envelope(one.value, unhex(one.secret));
+    same(drawn.length, made.envelopeWidth, "width of a drawn envelope");
+    same(hex(drawn) === one.envelope, false, "an ephemeral key is drawn anew");
+    envelopes++;
+  }
+  return envelopes;
+}
+
+const change = (text, alter) => {
+  const table = parse("text", text);
+  alter(table);
+  return canonical(table);
+};
+
+/** Refuse specifications that break a rule, whatever a server says. */
+export async function checkRefusals(vectors, sealed) {
+  const named = (name) => vectors.randomizers.find((one) => JSON.parse(one.specification).protocol === name);
+  const response = named("randomized-response");
+  const read = (text, limits = { maxEpsilon: 40, digest: response.digest, budget: null }) => Randomizer.fromText(text, limits);
+  await read(response.specification);
+  const cases = [
+    [(t) => { t.truth += 1n; }, /^truth must be what follows/],
+    [(t) => { t.epsilon = 0.5; }, /^truth must be what follows/],
+    [(t) => { t.epsilon = 41.5; }, /^epsilon must be above 0 and at most 40/],
+    [(t) => { t.epsilon = "1"; }, /^epsilon must be a number/],
+    [(t) => { t.surprise = 1n; }, /^specification must have known fields only/],
+    [(t) => { t.version = 3n; }, /^specification must be a document/],
+    [(t) => { t.format = "other"; }, /^specification must be a document/],
+    [(t) => { t.protocol = "__proto__"; }, /^protocol must be one that is known/],
+    [(t) => { t.domain.values.reverse(); }, /^domain must have the digest/],
+    [(t) => { t.domain.values.push("a"); }, /^domain must have each value once/],
+    [(t) => { delete t.domain.values; }, /^domain must be written with its values/],
+    [(t) => { t.domain = { digest: t.domain.digest, range: [0n, 1n << 60n, 1n] }; }, /^domain must have from 2/],
+    [(t) => { t.domain.values[0] = "\ud800"; }, /^domain must be written/],
+    [(t) => { t.domain = { digest: t.domain.digest, range: [0n, 6n, 0n] }; }, /^domain must be written/],
+    [(t) => { t.epsilon = 1e-300; t.truth = (1n << 64n) / 6n; }, /^truth must be what follows/],
+  ];
+  for (const [alter, words] of cases) await refused(() => read(change(response.specification, alter)), words, alter);
+  for (const text of ["", "{", "[1]", "null", "7", '{"format": 1e999}', `${"[".repeat(1e5)}`]) {
+    await refused(() => read(text), /^specification must be /, text.slice(0, 20));
+  }
+  await refused(() => read(JSON.parse(response.specification)), /JSON.parse rounds/, "an object");
+  await refused(() => read(response.specification, { budget: null }), /^maxEpsilon must be/, "no limit");
+  await refused(() => read(response.specification, { maxEpsilon: 40, budget: null }), /^digest must be 64/, "no digest");
+  await refused(() => read(response.specification, { maxEpsilon: 40, digest: "0".repeat(64), budget: null }), /^digest must be that/, "another");
+  await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest, budget: null }), /^epsilon must be above 0 and at most maxEpsilon/, "too much");
+  await refused(() => read(response.specification + " ".repeat(1 << 24)), /at most 16 MiB/, "a long text");
+  await checkStructures(named, read);
+  const made = await read(response.specification);
+  for (const value of ["g", 1, null, undefined, {}, NaN, "\ud800", ["a"]]) {
+    await refused(() => made.randomize(value), /^value must be a category .* got one that is not/, "a value outside");
+  }
+  await refused(() => made.randomize("a", 7), /^words must be left out/, "a seed");
+  await refused(() => made.client(new Uint8Array(32)), /^protocol must be rappor/, "a client");
+  const stepped = await fromTable(parse("specification", vectors.randomizers.find((one) => one.specification.includes("[30, 3, -4]")).specification));
+  for (const value of [34, 2, 29, -1e9, 2 ** 70, 6.5]) {
+    await refused(() => stepped.randomize(value), /^value must be a category/, `${value} of a range`);
+  }
+  const rappor = await fromTable(parse("specification", named("rappor").specification));
+  await refused(() => rappor.client(new Uint8Array(31)), /^key must be a Uint8Array of 32/, "a short key");
+  await refused(() => rappor.randomize("\ud800"), /^value must be well-formed text/, "half a pair");
+  await checkKeys(sealed);
+}
+
+/** The canonical text is Python's, and no key of a document is special. */
+export function checkCanonical() {
+  const text = '[1e16,1e15,0.0001,1e-5,1.5e-7,123456789012345680.0,5e-324,-0.0,1e22,1.0,0.1,18446744073709551615,"π\\n\\u007f😀"]';
+  const wanted = "[1e+16,1000000000000000.0,0.0001,1e-05,1.5e-07,1.2345678901234568e+17,5e-324,-0.0,1e+22,1.0,0.1,18446744073709551615,\"\\u03c0\\n\\u007f\\ud83d\\ude00\"]";
+  same(canonical(parse("text", text)), wanted, "canonical text");
+  same(canonical(parse("text", '{"b":1,"__proto__":{"a":null},"B":true}')), '{"B":true,"__proto__":{"a":null},"b":1}', "keys");
+}
+
+/** A word that was handed out is not kept. */
+export function checkErased() {
+  let held;
+  const words = new Words((block) => {
+    held = block;
+    block.fill(7);
+  });
+  words.next();
+  same(`${words.low} ${held[0]} ${held[1]} ${held[2]}`, "7 0 0 7", "a word that was taken");
+}
+
+/** What a protocol's privacy rests on is computed on the device. */
+async function checkStructures(named, read) {
+  const cases = [
+    ["optimized-unary-encoding", (t) => { t.other[0] -= 1n; }, /^chances must be those of epsilon/],
+    ["symmetric-unary-encoding", (t) => { t.true[0] += 1n; t.other[0] -= 1n; }, /^chances must be/],
+    ["optimized-unary-encoding", (t) => { t.other[1] = 65n; }, /^other must be a whole number from 1 to 64/],
+    ["optimized-unary-encoding", (t) => { t.other = [1n, 1n]; }, /^chances must be/],
+    ["symmetric-unary-encoding", (t) => { t.true[0] -= 1n; }, /^chances must be/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = 1n << 64n; }, /^key must be below 2\*\*64/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = -1n; }, /^key must be below/],
+    ["hybrid-mean", (t) => { t.choice = -1n; }, /^choice must be/],
+    ["hybrid-mean", (t) => { t.choice = 1n << 64n; }, /^choice must be/],
+    ["square-wave", (t) => { t.bounds = [-1.7e308, 1.7e308]; }, /^bounds must be a finite/],
+    ["count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^chances must be/],
+    ["hadamard-count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^truth must be what follows/],
+    ["hadamard-count-mean-sketch", (t) => { t.size = 12n; }, /^size must be a power of two/],
+    ["noisy-histogram", (t) => { t.scale = [127n, 1n]; }, /^scale must be what follows/],
+    ["noisy-histogram", (t) => { t.limit -= 1n; }, /^limit must be what follows/],
+    ["bit-flip", (t) => { t.asked = 1n; }, /^truth must be what follows/],
+    ["subset-selection", (t) => { t.subset_size -= 1n; }, /^truth must be what follows/],
+    ["hadamard-response", (t) => { t.size = 4n; }, /^size must have a row/],
+    ["projective-geometry-response", (t) => { t.dimension = 2n; }, /^dimension must have room/],
+    ["optimal-local-hashing", (t) => { t.hash = "sha"; }, /^hash must be what follows/],
+    ["rappor", (t) => { t.permanent = 0.25; }, /^epsilon must be that of the chances/],
+    ["rappor", (t) => { t.instantaneous = [0.75, 0.5]; }, /^instantaneous must be two numbers/],
+    ["rappor", (t) => { t.permanent = -0.5; }, /^permanent must be at least/],
+    ["rappor", (t) => { t.permanent = 1.5; }, /^epsilon must be that of the chances|^permanent/],
+    ["rappor", (t) => { t.bits = 12n; }, /^bits must be a multiple of 8/],
+    ["piecewise-mean", (t) => { t.inside += 1n; }, /^inside must be what follows/],
+    ["hybrid-mean", (t) => { t.parts[0] += 1n; }, /^parts must be what follows/],
+    ["laplace-mean", (t) => { t.reach -= 1n; }, /^reach must be what follows/],
+    ["laplace-mean", (t) => { t.bounds = [1n, 1n]; }, /^bounds must be two numbers/],
+  ];
+  for (const [name, alter, words] of cases) {
+    const text = change(named(name).specification, alter);
+    await refused(() => read(text), words, `${name} ${alter}`);
+  }
+}
+
+/** A typo in a key is refused, and a point whose shared secret everybody knows. */
+async function checkKeys(sealed) {
+  const one = sealed.collections.find((made) => made.cipher === "aes-256-gcm");
+  const read = (alter) => Collection.fromText(change(one.specification, alter), { maxEpsilon: 40, id: one.id, budget: null });
+  const typo = (text) => text.replace(/.(.{9})$/, (end) => (end[0] === "A" ? "B" : "A") + end.slice(1));
+  await refused(() => read((t) => { t.analyst = typo(t.analyst); }), /^analyst must be the public key .* without a typo/, "a typo");
+  await refused(() => read((t) => { t.analyst = t.shuffler; }), /^analyst must be the public key of one analyst/, "a role");
+  await refused(() => read((t) => { t.name = "other"; }), /^id must be that of the question/, "another collection");
+  await refused(() => read((t) => { t.name = "x".repeat(201); }), /^name must be/, "a long name");
+  await refused(() => read((t) => { t.surprise = 1n; }), /^collection must have known fields/, "a surprise");
+  const alike = (line) => `sfumato-shuffler-public-2:${line.split(":")[1]}`;
+  const content = (line) => Uint8Array.from(atob(line.split(":")[1]), (letter) => letter.charCodeAt(0)).subarray(0, 70);
+  const twin = async (line) => {
+    const whole = [...new TextEncoder().encode("sfumato-shuffler-public-2:"), ...content(line)];
+    const digest = new Uint8Array(await webcrypto.subtle.digest("SHA-256", Uint8Array.from(whole)));
+    return alike(`:${btoa(String.fromCharCode(...content(line), ...digest.subarray(0, 4)))}`);
+  };
+  const shuffler = await twin(JSON.parse(one.specification).analyst);
+  await refused(() => read((t) => { t.shuffler = shuffler; }), /^shuffler must have another key/, "one key for both");
+  const budget = new Budget({ lifetime: 80, storage: storage() });
+  const paid = await Collection.fromText(one.specification, { maxEpsilon: 40, id: one.id, budget });
+  await refused(() => paid.envelope("a", new Uint8Array(15)), /^secret must be/, "a short secret");
+  same(budget.spent, 0, "what a short secret costs");
+  await paid.envelope("a", unhex(one.secret));
+  same(budget.left, 40, "what an envelope leaves");
+  await paid.envelope("a", unhex(one.secret));
+  same(budget.left, 0, "a budget can be spent whole");
+  await refused(() => read((t) => { t.batch_size = 1n; }), /^batch_size must be/, "a batch of one");
+  const small = new PublicKey("", new Uint8Array(32));
+  await refused(() => small.seal(new Uint8Array(), new Uint8Array()), /small order/, "a point of small order");
+  const made = await read(() => {});
+  await refused(() => made.envelope("a", new Uint8Array(15)), /^secret must be a Uint8Array of at least 16/, "a short secret");
+  await refused(() => made.seal(new Uint8Array(3), unhex(one.secret)), /^record must be/, "a cut record");
+}
+
+/** Vectors of RFC 7693 (appendix A), and of Python's hashlib with key and personalisation. */
+export function checkBlake2b(keyed) {
+  const abc = hex(blake2b(new TextEncoder().encode("abc"), 64, ""));
+  same(abc.slice(0, 32), "ba80a53f981c4d0d6a2797b69f12f6e9", "BLAKE2b of abc");
+  for (const one of keyed) {
+    const message = Uint8Array.from({ length: one.size }, (_, at) => at & 255);
+    same(hex(blake2b(message, 32, "sfumato test", unhex(one.key))), one.digest, `BLAKE2b of ${one.size} bytes`);
+  }
+}
+
+/** A storage that lasts as long as the page. */
+export function storage() {
+  const held = new Map();
+  return { getItem: (name) => held.get(name) ?? null, setItem: (name, value) => held.set(name, value) };
+}
+
+/** A budget is charged before a draw, refuses at its end, and lasts as long as its storage. */
+export async function checkBudget(vectors) {
+  const one = vectors.randomizers.find((made) => JSON.parse(made.specification).protocol === "randomized-response");
+  const held = storage();
+  const budget = new Budget({ lifetime: 2.5, storage: held });
+  const made = await Randomizer.fromText(one.specification, { maxEpsilon: 1, digest: one.digest, budget });
+  await refused(() => made.randomize("outside"), /^value must be/, "a value outside");
+  await refused(() => made.randomize("a", 7), /^words must be/, "a seed");
+  same(budget.spent, 0, "what a refusal costs");
+  made.randomize("a");
+  made.randomize("a");
+  const later = new Budget({ lifetime: 2.5, storage: held });
+  same(`${later.spent} ${later.left}`, "2 0.5", "what is kept");
+  await refused(() => made.randomize("a"), /^epsilon must be at most 0.5, which is left/, "a third report");
+  same(budget.spent, 2, "what a refused report costs");
+  later.charge(0.1);
+  same(later.spent > 2.1, true, "parts are rounded up");
+  for (const text of ["", "-1", "1.5", "x"]) {
+    held.setItem("sfumato-budget", text);
+    await refused(() => made.randomize("a"), /^storage must hold/, "a damaged storage");
+  }
+  await refused(() => new Budget({ lifetime: 0, storage: held }), /^lifetime must be/, "nothing");
+  await refused(() => new Budget({ lifetime: 1 }), /^storage must have/, "no storage");
+  const limits = { maxEpsilon: 40, digest: one.digest };
+  await refused(() => Randomizer.fromText(one.specification, limits), /^budget must be a Budget/, "no budget");
+}
+
+/** Draws are not those of a seed: two of many bits differ, and both categories come. */
+export async function checkSecure(vectors) {
+  const one = vectors.randomizers.find((made) => JSON.parse(made.specification).protocol === "optimized-unary-encoding");
+  const made = await fromTable(parse("specification", one.specification));
+  const seen = new Set(Array.from({ length: 200 }, () => hex(made.randomize("a"))));
+  if (seen.size < 8) throw new Error("secure words repeat");
+}

@@ -1,0 +1,55 @@
+"""The vectors for devices that are not Python: they open with the keys, and show the rare paths."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sfumato.crypto.hpke import CIPHERS
+from sfumato.local import device
+from sfumato.local.device import PublicCollection, Randomizer
+from sfumato.local.device.base.protocols import PROTOCOLS
+from tests.golden.local import making
+from tests.golden.local.vectors import LARGEST
+
+HERE = Path(making.__file__).parent
+KNOWN: dict[str, Any] = json.loads((HERE / "vectors.json").read_text())
+SEALED: dict[str, Any] = json.loads((HERE / "sealed.json").read_text())
+
+
+def test_envelopes_of_both_algorithms_open_with_the_keys() -> None:
+    keys = {"chacha20-poly1305": (making.ANALYST, making.SHUFFLER),
+            "aes-256-gcm": (making.AES_ANALYST, making.AES_SHUFFLER)}  # fmt: skip
+    assert [made["cipher"] for made in SEALED["collections"]] == list(CIPHERS)
+    for made in SEALED["collections"]:
+        analyst, shuffler = keys[made["cipher"]]
+        known = PublicCollection.from_specification(json.loads(made["specification"]))
+        assert known.id.hex() == made["id"]
+        opened = shuffler.opened(bytes.fromhex(made["envelope"]), known.envelope_context)
+        assert opened is not None
+        assert opened.hex() == made["nonce"] + made["sealed_record"]
+        record = analyst.opened(opened[16:], known.report_context)
+        assert record is not None
+        assert record.hex() == "00" + made["record"]
+
+
+def test_every_frequency_protocol_has_vectors_and_its_reports_are_well_formed() -> None:
+    made = [Randomizer.from_specification(json.loads(one["specification"])) for one in KNOWN["randomizers"]]
+    folder = "sfumato.local.device.frequency."
+    names = {one.wire_name for one in made if type(one).__module__.startswith(folder)}
+    wanted = {name for name, kind in PROTOCOLS.items() if getattr(device, kind).__module__.startswith(folder)}
+    assert names == wanted
+    assert len(names) == 15
+    for randomizer, one in zip(made, KNOWN["randomizers"], strict=True):
+        assert randomizer.digest.hex() == one["digest"]
+        assert {len(report["record"]) // 2 for report in one["reports"]} == {randomizer.width}
+
+
+def test_rare_words_are_refused_or_stay_open() -> None:
+    refused = [one for one in KNOWN["integers"] if one["words"] > 1]
+    assert len({one["bound"] for one in refused}) >= 5
+    assert all(int(one["given"][0], 16) > LARGEST - int(one["bound"]) for one in refused)
+    # A category and its refused words, a second draw of a point, a seed and a bucket; of noise 256 draws, and
+    # one more word for each of five that stay open; then draws of two words, two of them open.
+    assert [one["reports"][0]["words"] for one in KNOWN["rare"]] == [2, 4, 3, 2, 4, 256 + 5, 512 + 2]
