@@ -13,7 +13,6 @@ from sfumato.ledger import Budget, Ledger, LedgerView
 from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.log.events import (
-    AccountSet,
     Body,
     Charged,
     Committed,
@@ -22,6 +21,7 @@ from sfumato.ledger.log.events import (
     write_body,
 )
 from sfumato.ledger.log.hash_chain import GENESIS, link
+from sfumato.ledger.log.member_events import AccountSet
 from sfumato.privacy import PureDP
 from tests.cases import cases
 from tests.ledger.tampering import execute, rewrite

@@ -534,12 +534,10 @@ def test_who_charges_cannot_grant_and_who_grants_need_not_own(
     for budget in (Budget.pure(epsilon=1.0), None):
         with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
             service.grant("ada", budget)
-    for change in (
-        lambda: service.members.set_roles("ada", {Role.CURATOR}),
-        lambda: service.members.register_key("ada", "ab" * 32),
-    ):
-        with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
-            change()
+    with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
+        service.members.set_roles("ada", {Role.CURATOR})
+    with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
+        service.members.register_key("ada", "ab" * 32)
     with pytest.raises(BudgetExceeded):
         service.charge(PureDP(0.25), delta=0.0, analyst="ada")
     forged = f"INSERT INTO event VALUES ({before.position + 1}, 'account', NULL, '', '', '')"

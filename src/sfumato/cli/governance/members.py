@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.text import Text
@@ -38,7 +38,7 @@ def list_members(ledger: LedgerAddress, as_json: AsJson = False) -> None:
     """Show members with roles, keys and failed logins, and the open requests for budgets."""
     with Ledger.read(ledger) as book:
         known, wished = book.members.all(), book.members.budget_requests()
-    facts = [
+    facts: list[dict[str, Any]] = [
         {
             "name": member.name,
             "roles": sorted(role.value for role in member.roles),
