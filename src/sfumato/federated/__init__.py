@@ -49,6 +49,15 @@ if TYPE_CHECKING:
     from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
+    from sfumato.federated.vdaf.mastic.mastic import Mastic
+    from sfumato.federated.vdaf.mastic.mastic_functions import (
+        mastic_count,
+        mastic_histogram,
+        mastic_multihot_count_vec,
+        mastic_sum,
+        mastic_sum_vec,
+    )
+    from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
         prio3_histogram,
@@ -81,6 +90,8 @@ __all__ = [
     "FlowerDistributedNoiseWorkflow",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
+    "Mastic",
+    "MasticParameter",
     "Nebula",
     "NeighborPlan",
     "Poplar1",
@@ -103,6 +114,11 @@ __all__ = [
     "VerifyState",
     "aggregators_report",
     "fewest_breaking",
+    "mastic_count",
+    "mastic_histogram",
+    "mastic_multihot_count_vec",
+    "mastic_sum",
+    "mastic_sum_vec",
     "plan_bits",
     "plan_neighbors",
     "prio3_count",
@@ -135,6 +151,8 @@ __getattr__, __dir__ = attach(
         "FlowerDistributedNoiseWorkflow": "sfumato.federated.flower.noise_workflow",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
+        "Mastic": "sfumato.federated.vdaf.mastic.mastic",
+        "MasticParameter": "sfumato.federated.vdaf.mastic.mastic_parameter",
         "Nebula": "sfumato.federated.threshold_reporting.nebula",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
@@ -157,6 +175,11 @@ __getattr__, __dir__ = attach(
         "VerifyState": "sfumato.federated.vdaf.report_batch",
         "aggregators_report": "sfumato.federated.trust_report",
         "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
+        "mastic_count": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_histogram": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_multihot_count_vec": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_sum": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_sum_vec": "sfumato.federated.vdaf.mastic.mastic_functions",
         "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",
