@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
+    from sfumato.federated.vdaf.mastic.attribute_metrics import (
+        AttributeMetrics,
+        MasticAttributeMetrics,
+        attribute_bits,
+    )
     from sfumato.federated.vdaf.mastic.mastic import Mastic
+    from sfumato.federated.vdaf.mastic.mastic_aggregator import MasticAggregator
     from sfumato.federated.vdaf.mastic.mastic_functions import (
         mastic_count,
         mastic_histogram,
@@ -57,7 +63,9 @@ if TYPE_CHECKING:
         mastic_sum,
         mastic_sum_vec,
     )
+    from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise
     from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
+    from sfumato.federated.vdaf.mastic.weighted_heavy_hitters import MasticHeavyHitters
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
         prio3_histogram,
@@ -79,6 +87,7 @@ __all__ = [
     "AggregatedSum",
     "AggregationParameter",
     "AggregatorNoise",
+    "AttributeMetrics",
     "Collusion",
     "CountedPrefixes",
     "DapTask",
@@ -91,6 +100,10 @@ __all__ = [
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
     "Mastic",
+    "MasticAggregator",
+    "MasticAttributeMetrics",
+    "MasticHeavyHitters",
+    "MasticNoise",
     "MasticParameter",
     "Nebula",
     "NeighborPlan",
@@ -113,6 +126,7 @@ __all__ = [
     "UsedVerifyKeys",
     "VerifyState",
     "aggregators_report",
+    "attribute_bits",
     "fewest_breaking",
     "mastic_count",
     "mastic_histogram",
@@ -140,6 +154,7 @@ __getattr__, __dir__ = attach(
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
         "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
+        "AttributeMetrics": "sfumato.federated.vdaf.mastic.attribute_metrics",
         "Collusion": "sfumato.federated.trust_report",
         "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
@@ -152,6 +167,10 @@ __getattr__, __dir__ = attach(
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
         "Mastic": "sfumato.federated.vdaf.mastic.mastic",
+        "MasticAggregator": "sfumato.federated.vdaf.mastic.mastic_aggregator",
+        "MasticAttributeMetrics": "sfumato.federated.vdaf.mastic.attribute_metrics",
+        "MasticHeavyHitters": "sfumato.federated.vdaf.mastic.weighted_heavy_hitters",
+        "MasticNoise": "sfumato.federated.vdaf.mastic.mastic_noise",
         "MasticParameter": "sfumato.federated.vdaf.mastic.mastic_parameter",
         "Nebula": "sfumato.federated.threshold_reporting.nebula",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
@@ -174,6 +193,7 @@ __getattr__, __dir__ = attach(
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
         "aggregators_report": "sfumato.federated.trust_report",
+        "attribute_bits": "sfumato.federated.vdaf.mastic.attribute_metrics",
         "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
         "mastic_count": "sfumato.federated.vdaf.mastic.mastic_functions",
         "mastic_histogram": "sfumato.federated.vdaf.mastic.mastic_functions",
