@@ -248,9 +248,9 @@ def aggregators_report(
     if protocol == "Mastic":
         statements.append(
             "Every aggregator sees the sums of weights below prefixes at every level that is asked, and "
-            "which reports are refused; a report adds one valid weight to one prefix of a level. Counts of clients "
-            "are seen too, unless each aggregator hides them behind random numbers, as plans with noise do "
-            "that do not pay for them."
+            "which reports are refused; a report adds one valid weight to one prefix of a level. Counts of "
+            "clients are seen too, unless each aggregator hides them behind random numbers, as plans with "
+            "noise do that do not pay for them."
         )
     if loss is None:
         statements.append("The results are exact: this is no differential privacy.")

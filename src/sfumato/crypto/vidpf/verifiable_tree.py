@@ -113,7 +113,7 @@ class VerifiableTree:
             _check.refuse("prefixes.shape[1]", f"be from 1 to {self._vidpf.bits}", length, "use shorter ones")
         if not count:
             _check.refuse("prefixes.shape[0]", "be at least 1", count, "ask for a prefix")
-        parents = [np.unique(prefixes[:, :depth], axis=0) for depth in range(length)]
+        parents = [_distinct(prefixes, depth) for depth in range(length)]
         if not self._keep(parents):
             self._forget()
             self._keep(parents)
@@ -124,19 +124,29 @@ class VerifiableTree:
         field = self._vidpf.field
         return field.subtracted(field.zeros(1), chosen) if self._party else chosen
 
-    def proofs(self) -> Bytes:
+    def proofs(self, part: slice = slice(None)) -> Bytes:
         """Return the proofs of all nodes above the prefixes asked for last, and of their siblings.
+
+        Parameters
+        ----------
+        part : slice, optional
+            Which reports.
 
         Returns
         -------
         numpy.ndarray
             Rows of bytes: level by level, in lexicographic order. Both parties have the same.
         """
-        parts = [level.proofs.reshape(self._rows, PROOF_SIZE * len(level.paths)) for level in self._levels]
-        return np.concatenate(parts, axis=1)
+        found = [level.proofs[part] for level in self._levels]
+        return np.concatenate([each.reshape(len(each), PROOF_SIZE * each.shape[1]) for each in found], axis=1)
 
-    def checks(self) -> Bytes:
+    def checks(self, part: slice = slice(None)) -> Bytes:
         """Return what each value is above the sum of its children's: zero, or the same for both parties.
+
+        Parameters
+        ----------
+        part : slice, optional
+            Which reports.
 
         Returns
         -------
@@ -144,11 +154,20 @@ class VerifiableTree:
             Rows of encoded elements, for the nodes above the prefixes asked for last, level by level.
         """
         field, length = self._vidpf.field, self._vidpf.value_length
+        found = [level.checks[part] for level in self._levels[:-1]]
         encoded = [
-            field.encoded(level.checks.reshape(self._rows, level.checks.shape[1] * length, field.limbs))
-            for level in self._levels[:-1]
+            field.encoded(each.reshape(len(each), each.shape[1] * length, field.limbs)) for each in found
         ]
-        return np.concatenate([np.zeros((self._rows, 0), np.uint8), *encoded], axis=1)
+        return np.concatenate([np.zeros((len(self._keys[part]), 0), np.uint8), *encoded], axis=1)
+
+    def blocks(self) -> Iterator[slice]:
+        """Return slices of reports whose proofs and checks are hashed at once.
+
+        Returns
+        -------
+        iterator of slice
+        """
+        return _blocks(self._rows, sum(len(level.paths) for level in self._levels) // 16)
 
     def _keep(self, parents: list[Bits]) -> bool:
         """Leave out what is not above the prefixes; return whether all else that is needed is known."""
@@ -217,6 +236,12 @@ class VerifiableTree:
     def _corrected(self, values: Elements, depth: int, part: slice, control: Bits) -> Elements:
         mask = (-control.astype(np.int64)).view(np.uint64)[..., None, None]
         return self._vidpf.field.added(values, self._words.values[part, depth][:, None] & mask)
+
+
+def _distinct(prefixes: Bits, depth: int) -> Bits:
+    """Return the different beginnings of strings that are in lexicographic order."""
+    new = (prefixes[1:, :depth] != prefixes[:-1, :depth]).any(axis=1)
+    return prefixes[np.concatenate([[True], new]), :depth]
 
 
 def _blocks(rows: int, nodes: int) -> Iterator[slice]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.crypto.fields.field import Elements
 from sfumato.crypto.idpf.tree_steps import KEY_SIZE
 from sfumato.crypto.vidpf.verifiable_tree import VerifiableTree
+from sfumato.crypto.vidpf.vidpf_steps import PROOF_SIZE
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
 from sfumato.federated.vdaf.mastic.mastic_seeds import MasticComponents
@@ -129,12 +130,15 @@ class EvaluatedReports:
         weights = weights.reshape(rows, count, circuit.output_length, field.limbs)
         outputs = np.concatenate([values[:, :, :1], weights], axis=2)
         outputs = outputs.reshape(rows, count * (1 + circuit.output_length), field.limbs)
-        counters = field.added(self._tree.root_values()[:, :1], field.vector([self._aggregator]))
-        shares = [
-            self._seeds.evaluation_proof(
-                verify_key, self._tree.proofs(), field.encoded(counters), self._tree.checks()
+        counters = field.encoded(
+            field.added(self._tree.root_values()[:, :1], field.vector([self._aggregator]))
+        )
+        proved = np.empty((rows, PROOF_SIZE), np.uint8)
+        for part in self._tree.blocks():
+            proved[part] = self._seeds.evaluation_proof(
+                verify_key, self._tree.proofs(part), counters[part], self._tree.checks(part)
             )
-        ]
+        shares = [proved]
         joint = self._nonces[:, :0]
         if parameter.check_weights:
             verifier, own, joint = self._checked(verify_key, parameter.level)

@@ -130,8 +130,6 @@ class MasticSeeds:
         return XofTurboShake128(seeds, self.tag(usage), binders).elements(self.field, length)
 
     def _hashed(self, usage: MasticUsage, seeds: Rows, binders: Rows, length: int) -> Rows:
-        if not len(binders):
-            return np.zeros((0, length), np.uint8)
         return XofTurboShake128(seeds, self.tag(usage), binders).stream(length)
 
 
