@@ -75,11 +75,11 @@ if TYPE_CHECKING:
         prio3_sum_vec,
         prio3_sum_vec_with_multiproof,
     )
-    from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
-    from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
     from sfumato.federated.vdaf.poplar.heavy_hitters import Poplar1HeavyHitters
     from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
     from sfumato.federated.vdaf.poplar.poplar1_aggregator import Poplar1Aggregator
+    from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+    from sfumato.federated.vdaf.prefixes.counted_prefixes import CountedPrefixes
     from sfumato.federated.vdaf.prio3 import Prio3
     from sfumato.federated.vdaf.report_batch import ShardedReports, VerifyState
 
@@ -152,11 +152,11 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
-        "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
+        "AggregationParameter": "sfumato.federated.vdaf.prefixes.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
         "AttributeMetrics": "sfumato.federated.vdaf.mastic.attribute_metrics",
         "Collusion": "sfumato.federated.trust_report",
-        "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
+        "CountedPrefixes": "sfumato.federated.vdaf.prefixes.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedPoissonBinomial": "sfumato.federated.distributed_noise.poisson_binomial",

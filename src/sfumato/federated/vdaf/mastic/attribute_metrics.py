@@ -29,12 +29,12 @@ from typing import Any, final
 from sfumato import _check
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
-from sfumato.federated.vdaf.descent import charge_all
 from sfumato.federated.vdaf.mastic.mastic import Mastic
 from sfumato.federated.vdaf.mastic.mastic_aggregator import MasticAggregator
 from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise
 from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
 from sfumato.federated.vdaf.mastic.mastic_rounds import both_shares, check_pair
+from sfumato.federated.vdaf.prefixes.descent import charge_all
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

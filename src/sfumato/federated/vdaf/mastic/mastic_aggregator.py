@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
-from sfumato.federated.vdaf.level_aggregator import LevelAggregator
 from sfumato.federated.vdaf.mastic.evaluated_reports import EvaluatedReports, MasticState
 from sfumato.federated.vdaf.mastic.mastic import Mastic
 from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise
 from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
+from sfumato.federated.vdaf.prefixes.level_aggregator import LevelAggregator
 from sfumato.federated.vdaf.report_batch import checked_flags
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.numerics.randomness.source import Rng, random_source

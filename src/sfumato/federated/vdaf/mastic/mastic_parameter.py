@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
 
 __all__ = ["MasticParameter"]
 

@@ -29,14 +29,14 @@ from sfumato import _check
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
-from sfumato.federated.vdaf.descent import PrefixDescent, charge_all
 from sfumato.federated.vdaf.mastic.mastic import Mastic
 from sfumato.federated.vdaf.mastic.mastic_aggregator import MasticAggregator
 from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise, weight_shift
 from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
 from sfumato.federated.vdaf.mastic.mastic_rounds import both_shares, check_pair
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
-from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.counted_prefixes import CountedPrefixes
+from sfumato.federated.vdaf.prefixes.descent import PrefixDescent, charge_all
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source

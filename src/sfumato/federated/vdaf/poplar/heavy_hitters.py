@@ -30,11 +30,11 @@ from sfumato import _check
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
-from sfumato.federated.vdaf.descent import PrefixDescent, charge_all
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
-from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.poplar1_aggregator import PREFIX_SHIFT, Poplar1Aggregator
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.counted_prefixes import CountedPrefixes
+from sfumato.federated.vdaf.prefixes.descent import PrefixDescent, charge_all
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
-from sfumato.federated.vdaf.level_aggregator import LevelAggregator
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.level_aggregator import LevelAggregator
 from sfumato.federated.vdaf.report_batch import checked_flags
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift

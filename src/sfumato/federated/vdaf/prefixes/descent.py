@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from sfumato import _check
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
