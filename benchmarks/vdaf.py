@@ -132,7 +132,7 @@ def weighted(bits: int = 32, clients: int = 10_000, attributes: int = 16) -> Non
 
 
 def weighted_heavy_hitters(
-    bits: int = 64, clients: int = 10_000, frequent: int = 20, bits_per_level: int = 4
+    bits: int = 64, clients: int = 2_000, frequent: int = 20, bits_per_level: int = 4
 ) -> None:
     """Print the time in which the strings with the largest total weights are found."""
     rng = np.random.default_rng(1)
