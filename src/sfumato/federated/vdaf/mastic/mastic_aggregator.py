@@ -121,7 +121,7 @@ class MasticAggregator(LevelAggregator):
         self._mastic.checked(parameter)
         self._check_level(parameter.level, still_open=self._state is not None)
         if not parameter.follows(self._parameter):
-            rule = "check weights first, and follow the last one"
+            rule = "follow the last one, and check weights first"
             remedy = "check weights with the first parameter alone, and ask at a higher level each time"
             _check.refuse_type("parameter", rule, parameter, remedy)
         self._reports = self._reports or self._mastic.reports(self._aggregator, *self._messages())

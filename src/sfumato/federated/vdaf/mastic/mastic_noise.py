@@ -97,7 +97,7 @@ class MasticNoise:
             if name == "weights" or noise is not None:
                 _check.instance(name, noise, AggregatorNoise)
                 if noise.shares != 2:
-                    _check.refuse(name, "be of 2 aggregators", noise, "Mastic has two")
+                    _check.refuse(name, "be of 2 aggregators", noise, "make it for two")
         if self.counts is not None and not PREFIX_SHIFT.within(self.counts.shift):
             _check.refuse("counts", f"cover {PREFIX_SHIFT}", self.counts, "use MasticNoise.calibrated")
 
