@@ -112,7 +112,7 @@ def test_shares_have_noise_and_counters_only_where_they_are_paid_for() -> None:
         found = MASTIC.counts(parameter, given, signed=True)
         if counts:
             assert max(abs(number) for number in found) < 1000
-        else:  # uniform among 2^64: below 2^40 with a probability of 2^-23 each
+        else:  # uniform among 2^64: below 1,000 with a probability of 2^-52
             assert min(abs(number) for number in found) > 1000
         with pytest.raises(ParameterError, match="no share waits"):
             sides[0].aggregate_share()
