@@ -1,4 +1,4 @@
-"""Secure aggregation, distributed noise, Prio3 and Poplar1, STAR, and training: CPU, bytes and errors."""
+"""Secure aggregation, noise, Prio3, Poplar1 and Mastic, STAR, and training: CPU, bytes and errors."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def main(argv: list[str]) -> int:
     elif options.part == "vdaf":
         vdaf.measure()
         vdaf.heavy_hitters()
+        vdaf.weighted()
+        vdaf.weighted_heavy_hitters()
     elif options.part == "star":
         star_row(options.reports)
     else:

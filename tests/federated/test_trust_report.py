@@ -34,6 +34,15 @@ def test_without_noise_no_epsilon_is_printed() -> None:
     assert "at every level" not in str(aggregators_report())
 
 
+def test_mastic_says_what_every_level_shows() -> None:
+    report = aggregators_report(protocol="Mastic", loss=Gaussian(2.0) * 4, delta=1e-6)
+    assert report.setting == "Mastic with 2 aggregators"
+    text = " ".join(report.statements)
+    assert "sums of weights below prefixes at every level" in text
+    assert "Counts of clients are seen too, unless" in text
+    assert [row.epsilon for row in report.rows] == [(Gaussian(2.0) * 4).epsilon(1e-6)] * 2 + [None]
+
+
 def test_numbers_are_rounded_up_and_infinity_is_no_bound() -> None:
     rows = (
         Collusion(colluders=0, masks_hold=True, epsilon=1.00001),
@@ -82,7 +91,9 @@ def test_a_report_is_read_back() -> None:
 def test_what_is_no_report_is_refused() -> None:
     wrong: list[tuple[Callable[[], object], str]] = [
         (lambda: aggregators_report(aggregators=1), "aggregators must be"),
-        (lambda: aggregators_report(protocol="Other"), "protocol must be 'Prio3' or 'Poplar1'"),  # type: ignore[arg-type]
+        (lambda: aggregators_report(aggregators=3, protocol="Mastic"), "aggregators must be 2 for Mastic"),
+        (lambda: aggregators_report(aggregators=3, protocol="Poplar1"), "aggregators must be 2 for Poplar1"),
+        (lambda: aggregators_report(protocol="Other"), "protocol must be 'Prio3', 'Poplar1' or"),  # type: ignore[arg-type]
         (lambda: aggregators_report(loss=Laplace(1.0)), "delta must be"),
         (lambda: aggregators_report(loss=1.0, delta=0.0), "loss must be"),  # type: ignore[arg-type]
         (lambda: Collusion(colluders=-1, masks_hold=True, epsilon=None), "colluders must be"),

@@ -49,6 +49,23 @@ if TYPE_CHECKING:
     from sfumato.federated.trust_report import Collusion, TrustReport, aggregators_report
     from sfumato.federated.vdaf.aggregator import Prio3Aggregator, UsedVerifyKeys
     from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
+    from sfumato.federated.vdaf.mastic.attribute_metrics import (
+        AttributeMetrics,
+        MasticAttributeMetrics,
+        attribute_bits,
+    )
+    from sfumato.federated.vdaf.mastic.mastic import Mastic
+    from sfumato.federated.vdaf.mastic.mastic_aggregator import MasticAggregator
+    from sfumato.federated.vdaf.mastic.mastic_functions import (
+        mastic_count,
+        mastic_histogram,
+        mastic_multihot_count_vec,
+        mastic_sum,
+        mastic_sum_vec,
+    )
+    from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise
+    from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
+    from sfumato.federated.vdaf.mastic.weighted_heavy_hitters import MasticHeavyHitters
     from sfumato.federated.vdaf.named_functions import (
         prio3_count,
         prio3_histogram,
@@ -58,11 +75,11 @@ if TYPE_CHECKING:
         prio3_sum_vec,
         prio3_sum_vec_with_multiproof,
     )
-    from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
-    from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
     from sfumato.federated.vdaf.poplar.heavy_hitters import Poplar1HeavyHitters
     from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
     from sfumato.federated.vdaf.poplar.poplar1_aggregator import Poplar1Aggregator
+    from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+    from sfumato.federated.vdaf.prefixes.counted_prefixes import CountedPrefixes
     from sfumato.federated.vdaf.prio3 import Prio3
     from sfumato.federated.vdaf.report_batch import ShardedReports, VerifyState
 
@@ -70,6 +87,7 @@ __all__ = [
     "AggregatedSum",
     "AggregationParameter",
     "AggregatorNoise",
+    "AttributeMetrics",
     "Collusion",
     "CountedPrefixes",
     "DapTask",
@@ -81,6 +99,12 @@ __all__ = [
     "FlowerDistributedNoiseWorkflow",
     "FlowerSecureAggregationMod",
     "FlowerSecureAggregationWorkflow",
+    "Mastic",
+    "MasticAggregator",
+    "MasticAttributeMetrics",
+    "MasticHeavyHitters",
+    "MasticNoise",
+    "MasticParameter",
     "Nebula",
     "NeighborPlan",
     "Poplar1",
@@ -102,7 +126,13 @@ __all__ = [
     "UsedVerifyKeys",
     "VerifyState",
     "aggregators_report",
+    "attribute_bits",
     "fewest_breaking",
+    "mastic_count",
+    "mastic_histogram",
+    "mastic_multihot_count_vec",
+    "mastic_sum",
+    "mastic_sum_vec",
     "plan_bits",
     "plan_neighbors",
     "prio3_count",
@@ -122,10 +152,11 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AggregatedSum": "sfumato.federated.secure_aggregation.server",
-        "AggregationParameter": "sfumato.federated.vdaf.poplar.aggregation_parameter",
+        "AggregationParameter": "sfumato.federated.vdaf.prefixes.aggregation_parameter",
         "AggregatorNoise": "sfumato.federated.vdaf.aggregator_noise",
+        "AttributeMetrics": "sfumato.federated.vdaf.mastic.attribute_metrics",
         "Collusion": "sfumato.federated.trust_report",
-        "CountedPrefixes": "sfumato.federated.vdaf.poplar.counted_prefixes",
+        "CountedPrefixes": "sfumato.federated.vdaf.prefixes.counted_prefixes",
         "DapTask": "sfumato.federated.dap.task",
         "DistributedDiscreteGaussian": "sfumato.federated.distributed_noise.discrete_gaussian",
         "DistributedPoissonBinomial": "sfumato.federated.distributed_noise.poisson_binomial",
@@ -135,6 +166,12 @@ __getattr__, __dir__ = attach(
         "FlowerDistributedNoiseWorkflow": "sfumato.federated.flower.noise_workflow",
         "FlowerSecureAggregationMod": "sfumato.federated.flower.mod",
         "FlowerSecureAggregationWorkflow": "sfumato.federated.flower.workflow",
+        "Mastic": "sfumato.federated.vdaf.mastic.mastic",
+        "MasticAggregator": "sfumato.federated.vdaf.mastic.mastic_aggregator",
+        "MasticAttributeMetrics": "sfumato.federated.vdaf.mastic.attribute_metrics",
+        "MasticHeavyHitters": "sfumato.federated.vdaf.mastic.weighted_heavy_hitters",
+        "MasticNoise": "sfumato.federated.vdaf.mastic.mastic_noise",
+        "MasticParameter": "sfumato.federated.vdaf.mastic.mastic_parameter",
         "Nebula": "sfumato.federated.threshold_reporting.nebula",
         "NeighborPlan": "sfumato.federated.secure_aggregation.degree",
         "Poplar1": "sfumato.federated.vdaf.poplar.poplar1",
@@ -156,7 +193,13 @@ __getattr__, __dir__ = attach(
         "UsedVerifyKeys": "sfumato.federated.vdaf.aggregator",
         "VerifyState": "sfumato.federated.vdaf.report_batch",
         "aggregators_report": "sfumato.federated.trust_report",
+        "attribute_bits": "sfumato.federated.vdaf.mastic.attribute_metrics",
         "fewest_breaking": "sfumato.federated.secure_aggregation_trust",
+        "mastic_count": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_histogram": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_multihot_count_vec": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_sum": "sfumato.federated.vdaf.mastic.mastic_functions",
+        "mastic_sum_vec": "sfumato.federated.vdaf.mastic.mastic_functions",
         "plan_bits": "sfumato.federated.distributed_noise.planning",
         "plan_neighbors": "sfumato.federated.secure_aggregation.degree",
         "prio3_count": "sfumato.federated.vdaf.named_functions",

@@ -203,7 +203,7 @@ def aggregators_report(
     aggregators: int = 2,
     loss: PrivacyLoss | None = None,
     delta: float | None = None,
-    protocol: Literal["Prio3", "Poplar1"] = "Prio3",
+    protocol: Literal["Prio3", "Poplar1", "Mastic"] = "Prio3",
 ) -> TrustReport:
     """Return the trust report of aggregators that hold shares of measurements.
 
@@ -216,7 +216,8 @@ def aggregators_report(
     delta : float, optional
         Where epsilon is read; needed with a loss.
     protocol : str, default "Prio3"
-        Or ``"Poplar1"``, where the counts of prefixes are results at every level.
+        Or ``"Poplar1"``, where the counts of prefixes are results at every level, or ``"Mastic"``, where sums
+        of weights are; both have two aggregators.
 
     Returns
     -------
@@ -234,14 +235,23 @@ def aggregators_report(
     0.5
     """
     count = _check.integer("aggregators", aggregators, minimum=2)
-    if protocol not in ("Prio3", "Poplar1"):
-        _check.refuse("protocol", "be 'Prio3' or 'Poplar1'", protocol, "name one of them")
+    if protocol not in ("Prio3", "Poplar1", "Mastic"):
+        _check.refuse("protocol", "be 'Prio3', 'Poplar1' or 'Mastic'", protocol, "name one of them")
+    if protocol != "Prio3" and count > 2:
+        _check.refuse("aggregators", f"be 2 for {protocol}", count, "it is for two aggregators only")
     statements = [
         f"All {count} aggregators must collude to see a measurement; each alone sees random shares.",
         _PROOFS,
     ]
     if protocol == "Poplar1":
         statements.append("Every aggregator sees the counts of prefixes at every level that is asked.")
+    if protocol == "Mastic":
+        statements.append(
+            "Every aggregator sees the sums of weights below prefixes at every level that is asked, and "
+            "which reports are refused; a report adds one valid weight to one prefix of a level. Counts of "
+            "clients are seen too, unless each aggregator hides them behind random numbers, as plans with "
+            "noise do that do not pay for them."
+        )
     if loss is None:
         statements.append("The results are exact: this is no differential privacy.")
         limit, rows = None, list[Collusion]()

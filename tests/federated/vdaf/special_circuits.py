@@ -24,7 +24,7 @@ class HigherDegree(Circuit):
     output_length = 1
     equations = 1
     gadget = PolyEval((0, 2, -3, 1))
-    shift = Shift.entries(1, 2)
+    shift = extent = Shift.entries(1, 2)
 
     def encode(self, measurements: Measurements) -> Elements:
         return self.field.vector(measurements)[:, None]
@@ -57,7 +57,7 @@ class Forged(Circuit):
         rows: Elements = self.circuit.field.vector(self.encoding)[None].repeat(len(measurements), 0)
         return rows
 
-    gadget = calls = encoded_length = output_length = equations = shift = property(lambda _: None)
+    gadget = calls = encoded_length = output_length = equations = shift = extent = property(lambda _: None)
 
     def truncate(self, encoded: Elements) -> Elements:
         raise AssertionError

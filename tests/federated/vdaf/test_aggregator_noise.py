@@ -58,6 +58,9 @@ def test_the_shift_is_the_worst_of_all_pairs(prio3: Prio3, measurements: Iterabl
     shift = prio3.circuit.shift
     told = [shift.l0, shift.l1, shift.l2_squared, shift.linf]
     assert told == ([1, 1, 1, 1] if worst == [0, 0, 0, 0] else worst)
+    most = [int(each.max()) for each in ((outputs > 0).sum(1), outputs.sum(1), (outputs**2).sum(1))]
+    extent = prio3.circuit.extent
+    assert [extent.l0, extent.l1, extent.l2_squared, extent.linf] == [*most, int(outputs.max())]
 
 
 @cases("epsilon, delta", [(1.0, 0.0), (1.0, 1e-6), (0.1, 1e-9)])

@@ -145,14 +145,29 @@ class PrimeField:
         """
         out = np.ascontiguousarray(rows).view("<u8").astype(np.uint64)
         out = out.reshape(len(rows), rows.shape[1] // self.size, self.limbs)
-        top = [np.uint64(self.modulus >> 64 * limb & (1 << 64) - 1) for limb in range(self.limbs)]
-        high: NDArray[np.bool_] = np.asarray(out[..., 0] >= top[0])
-        for limb in range(1, self.limbs):
-            word = out[..., limb]
-            high = np.asarray((word > top[limb]) | (word == top[limb]) & high)
-        good = np.asarray(~high.any(axis=1))
+        good = np.asarray(self.below(out).all(axis=1))
         out[~good] = 0
         return out, good
+
+    def below(self, words: Elements) -> NDArray[np.bool_]:
+        """Return which words are below the modulus, and so are elements.
+
+        Parameters
+        ----------
+        words : numpy.ndarray
+            Of shape ``(..., limbs)``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(...)``.
+        """
+        top = [np.uint64(self.modulus >> 64 * limb & (1 << 64) - 1) for limb in range(self.limbs)]
+        low: NDArray[np.bool_] = np.asarray(words[..., 0] < top[0])
+        for limb in range(1, self.limbs):
+            word = words[..., limb]
+            low = np.asarray((word < top[limb]) | (word == top[limb]) & low)
+        return low
 
     def added(self, left: Elements, right: Elements) -> Elements:
         """Return left + right, broadcast as numpy does."""

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.crypto.fields.field import FIELD255, Elements, PrimeField
 from sfumato.crypto.fields.ntt_field import FIELD64
-from sfumato.crypto.idpf.tree_steps import KEY_SIZE, Bits, Bytes, TreeSteps, Words
+from sfumato.crypto.idpf.tree_steps import (
+    KEY_SIZE,
+    Bits,
+    Bytes,
+    TreeSteps,
+    Words,
+    correct_level,
+    correct_value,
+    pack_words,
+    unpack_words,
+)
 
 __all__ = ["CorrectionWords", "Idpf"]
 
@@ -150,32 +160,22 @@ class Idpf:
         numpy.ndarray
             Of shape ``(rows, public_share_size)``.
         """
-        steps, rows = self.steps(nonces), np.arange(len(paths))
+        steps = self.steps(nonces)
         seeds = np.ascontiguousarray(keys).view(np.uint64)
-        control = np.broadcast_to(np.array([0, 1], np.uint8), (len(paths), 2))
+        control: Bits = np.broadcast_to(np.array([0, 1], np.uint8), (len(paths), 2))
         seed_words = np.empty((len(paths), self.bits, 2), np.uint64)
         control_words = np.empty((len(paths), self.bits, 2), np.uint8)
         payloads = []
         for level in range(self.bits):
-            keep, field = paths[:, level], self.field(level)
             children, bits = steps.extend(level, seeds)
-            lost = children[rows, :, 1 - keep]
-            seed_words[:, level] = lost[:, 0] ^ lost[:, 1]
-            control_words[:, level] = bits[:, 0] ^ bits[:, 1]
-            control_words[:, level, 0] ^= keep ^ 1
-            control_words[:, level, 1] ^= keep
-            corrected = control.astype(np.uint64)[..., None] * seed_words[:, level, None]
-            chosen = children[rows, :, keep] ^ corrected
-            control = bits[rows, :, keep] ^ control * control_words[rows, level, keep][:, None]
+            seed_words[:, level], control_words[:, level], chosen, control = correct_level(
+                children, bits, paths[:, level], control
+            )
             seeds, values = steps.convert(level, chosen)
             wanted = inner[:, level] if level < self.bits - 1 else leaf
-            word = field.added(field.subtracted(wanted, values[:, 0]), values[:, 1])
-            negative = control[:, 1, None, None] == 1
-            payloads.append(np.where(negative, field.subtracted(field.zeros(1), word), word))
-        packed = np.packbits(control_words.reshape(len(paths), -1), axis=1, bitorder="little")
-        flat = seed_words.view(np.uint8).reshape(len(paths), -1)
+            payloads.append(correct_value(self.field(level), wanted, values, control))
         encoded = [self.field(level).encoded(word) for level, word in enumerate(payloads)]
-        return np.concatenate([packed, flat, *encoded], axis=1)
+        return np.concatenate([*pack_words(control_words, seed_words), *encoded], axis=1)
 
     def decoded(self, public_shares: Bytes) -> CorrectionWords:
         """Return public shares as correction words.
@@ -189,17 +189,9 @@ class Idpf:
         -------
         CorrectionWords
         """
-        rows, packed = len(public_shares), -(-self.bits // 4)
-        after, last = packed + KEY_SIZE * self.bits, -FIELD255.size * self.value_length
-        unpacked = np.unpackbits(public_shares[:, :packed], axis=1, bitorder="little")
-        seeds = np.ascontiguousarray(public_shares[:, packed:after]).view(np.uint64)
-        inner, good = FIELD64.decoded(public_shares[:, after:last])
-        leaf, fine = FIELD255.decoded(public_shares[:, last:])
-        sound = good & fine & ~unpacked[:, 2 * self.bits :].any(axis=1)
-        return CorrectionWords(
-            seeds.reshape(rows, self.bits, 2),
-            unpacked[:, : 2 * self.bits].reshape(rows, self.bits, 2),
-            inner.reshape(rows, self.bits - 1, self.value_length, 1),
-            leaf,
-            np.asarray(sound),
-        )
+        control, seeds, padded, rest = unpack_words(public_shares, self.bits)
+        last = -FIELD255.size * self.value_length
+        inner, good = FIELD64.decoded(rest[:, :last])
+        leaf, fine = FIELD255.decoded(rest[:, last:])
+        shape = len(public_shares), self.bits - 1, self.value_length, 1
+        return CorrectionWords(seeds, control, inner.reshape(shape), leaf, np.asarray(padded & good & fine))

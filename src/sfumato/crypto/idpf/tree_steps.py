@@ -7,12 +7,23 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.crypto.fields.field import FIELD255, Elements
+from sfumato.crypto.fields.field import FIELD255, Elements, PrimeField
 from sfumato.crypto.fields.ntt_field import FIELD64
 from sfumato.crypto.xof.fixed_key_aes import XofFixedKeyAes128
 from sfumato.crypto.xof.turboshake import XofTurboShake128
 
-__all__ = ["KEY_SIZE", "Bits", "Bytes", "TreeSteps", "Words"]
+__all__ = [
+    "KEY_SIZE",
+    "Bits",
+    "Bytes",
+    "TreeSteps",
+    "Words",
+    "child_seeds",
+    "correct_level",
+    "correct_value",
+    "pack_words",
+    "unpack_words",
+]
 
 KEY_SIZE: Final = 16
 """Bytes of a key, and of every node's seed."""
@@ -95,10 +106,7 @@ class TreeSteps:
             Seeds of shape ``(rows, nodes, 2, 2)``, and bits of shape ``(rows, nodes, 2)``.
         """
         out = self._stream(_EXTEND, level, seeds, 2 * KEY_SIZE)
-        out = np.ascontiguousarray(out).reshape(*seeds.shape[:2], 2, KEY_SIZE)
-        bits: Bits = out[..., 0] & np.uint8(1)
-        out[..., 0] &= 0xFE
-        return out.view(np.uint64), bits
+        return child_seeds(out)
 
     def next_seeds(self, level: int, seeds: Words) -> Words:
         """Return the seeds that corrected ones become, above the leaves, where no value is asked for.
@@ -148,6 +156,129 @@ class TreeSteps:
         flat = np.ascontiguousarray(seeds).view(np.uint8).reshape(rows * nodes, KEY_SIZE)
         xof = XofTurboShake128(flat, self._tags[usage], self._nonces.repeat(nodes, axis=0))
         return xof.stream(length).reshape(rows, nodes, length)
+
+
+def child_seeds(stream: Bytes) -> tuple[Words, Bits]:
+    """Return the two seeds that a node's output holds, and control bits: the lowest bit of each.
+
+    Parameters
+    ----------
+    stream : numpy.ndarray
+        Of shape ``(rows, nodes, 32)``.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Seeds of shape ``(rows, nodes, 2, 2)``, and bits of shape ``(rows, nodes, 2)``.
+    """
+    out = np.ascontiguousarray(stream).reshape(*stream.shape[:2], 2, KEY_SIZE)
+    bits: Bits = out[..., 0] & np.uint8(1)
+    out[..., 0] &= 0xFE
+    return out.view(np.uint64), bits
+
+
+def correct_level(children: Words, bits: Bits, keep: Bits, control: Bits) -> tuple[Words, Bits, Words, Bits]:
+    """Return a level's correction word, and both parties' corrected seeds and control bits on the path.
+
+    Parameters
+    ----------
+    children : numpy.ndarray
+        What the parties' seeds became, of shape ``(rows, 2, 2, 2)``.
+    bits : numpy.ndarray
+        Their control bits, of shape ``(rows, 2, 2)``.
+    keep : numpy.ndarray
+        The path's bit of each report.
+    control : numpy.ndarray
+        The parties' control bits at the parent, of shape ``(rows, 2)``.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The word's seeds of shape ``(rows, 2)`` and bits of shape ``(rows, 2)``; seeds of shape
+        ``(rows, 2, 2)`` and bits of shape ``(rows, 2)``.
+    """
+    rows = np.arange(len(keep))
+    lost = children[rows, :, 1 - keep]
+    seed_word = lost[:, 0] ^ lost[:, 1]
+    control_word = bits[:, 0] ^ bits[:, 1]
+    control_word[:, 0] ^= keep ^ 1
+    control_word[:, 1] ^= keep
+    corrected = control.astype(np.uint64)[..., None] * seed_word[:, None]
+    chosen = children[rows, :, keep] ^ corrected
+    return (
+        seed_word,
+        control_word,
+        chosen,
+        bits[rows, :, keep] ^ control * control_word[rows, keep][:, None],
+    )
+
+
+def correct_value(field: PrimeField, wanted: Elements, values: Elements, control: Bits) -> Elements:
+    """Return what one party adds so that both parties' values share the wanted ones.
+
+    Parameters
+    ----------
+    field : PrimeField
+        Of the values.
+    wanted : numpy.ndarray
+        Of shape ``(rows, value_length, limbs)``.
+    values : numpy.ndarray
+        Both parties', of shape ``(rows, 2, value_length, limbs)``.
+    control : numpy.ndarray
+        The parties' control bits, of shape ``(rows, 2)``: the party whose bit is set adds.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of shape ``(rows, value_length, limbs)``.
+    """
+    word = field.added(field.subtracted(wanted, values[:, 0]), values[:, 1])
+    negative = control[:, 1, None, None] == 1
+    return np.where(negative, field.subtracted(field.zeros(1), word), word)
+
+
+def pack_words(control: Bits, seeds: Words) -> list[Bytes]:
+    """Return a tree's control bits and seeds as public shares begin with them.
+
+    Parameters
+    ----------
+    control : numpy.ndarray
+        Of shape ``(rows, bits, 2)``.
+    seeds : numpy.ndarray
+        Of shape ``(rows, bits, 2)``.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        Rows of bytes.
+    """
+    packed = np.packbits(control.reshape(len(control), -1), axis=1, bitorder="little")
+    return [packed, seeds.view(np.uint8).reshape(len(seeds), -1)]
+
+
+def unpack_words(public: Bytes, bits: int) -> tuple[Bits, Words, NDArray[np.bool_], Bytes]:
+    """Return the control bits and seeds that public shares begin with, and what follows them.
+
+    Parameters
+    ----------
+    public : numpy.ndarray
+        Public shares.
+    bits : int
+        How many levels the tree has.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Control bits and seeds, a flag for each report that is false where the padding is not zero, and the
+        rest of the bytes.
+    """
+    rows, packed = len(public), -(-bits // 4)
+    after = packed + KEY_SIZE * bits
+    unpacked = np.unpackbits(public[:, :packed], axis=1, bitorder="little")
+    seeds = np.ascontiguousarray(public[:, packed:after]).view(np.uint64)
+    sound = np.asarray(~unpacked[:, 2 * bits :].any(axis=1))
+    control = unpacked[:, : 2 * bits].reshape(rows, bits, 2)
+    return control, seeds.reshape(rows, bits, 2), sound, public[:, after:]
 
 
 def _as_bytes(seeds: Words) -> Bytes:

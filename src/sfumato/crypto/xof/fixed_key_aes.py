@@ -98,32 +98,33 @@ class XofFixedKeyAes128:
     def elements(
         self, seeds: NDArray[np.uint8], field: PrimeField, count: int
     ) -> tuple[NDArray[np.uint8], Elements]:
-        """Return of each seed's output a new seed, and after it uniform elements of a field of one limb.
+        """Return of each seed's output a new seed, and after it uniform elements of a field.
 
         Parameters
         ----------
         seeds : numpy.ndarray
             Of shape ``(rows, seeds, 16)``.
         field : PrimeField
-            Of one limb; words that are not below its modulus are passed over.
+            Whose modulus fills its words; what is not below the modulus is passed over.
         count : int
             How many elements.
 
         Returns
         -------
         tuple of numpy.ndarray
-            Of shapes ``(rows, seeds, 16)`` and ``(rows, seeds, count, 1)``.
+            Of shapes ``(rows, seeds, 16)`` and ``(rows, seeds, count, limbs)``.
         """
-        spare = 0
+        spare, limbs = 0, field.limbs
         while True:
-            out = self.stream(seeds, _BLOCK + 8 * (count + spare))
+            out = self.stream(seeds, _BLOCK + field.size * (count + spare))
             words = np.ascontiguousarray(out[..., _BLOCK:]).view("<u8").astype(np.uint64, copy=False)
-            high = words >= np.uint64(field.modulus)
+            elements = words.reshape(*words.shape[:-1], count + spare, limbs)
+            high = ~field.below(elements)
             if not high[..., :count].any():
-                return out[..., :_BLOCK], words[..., :count, None]
+                return out[..., :_BLOCK], elements[..., :count, :]
             if ((~high).sum(axis=-1) >= count).all():
-                order = np.argsort(high, axis=-1, kind="stable")[..., :count]
-                return out[..., :_BLOCK], np.take_along_axis(words, order, axis=-1)[..., None]
+                order = np.argsort(high, axis=-1, kind="stable")[..., :count, None]
+                return out[..., :_BLOCK], np.take_along_axis(elements, order, axis=-2)
             spare += 4 + spare
 
 

@@ -11,9 +11,10 @@ points that are refused; the verifiers' view of a valid proof can be simulated w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from sfumato.crypto.fields.ntt_field import NttField
 from sfumato.federated.vdaf.circuits.circuit import Circuit, next_power
 
 __all__ = ["ProofSystem"]
+
+_BLOCK_BYTES: Final = 1 << 20
 
 
 @final
@@ -74,6 +77,22 @@ class ProofSystem:
     def verifier_length(self) -> int:
         """Elements of a verifier's share."""
         return self.circuit.gadget.arity + 2
+
+    def blocks(self, rows: int) -> Iterator[slice]:
+        """Return slices of reports that are computed at once.
+
+        Parameters
+        ----------
+        rows : int
+            How many reports there are.
+
+        Returns
+        -------
+        iterator of slice
+        """
+        each = self.circuit.gadget.arity * self.nodes * self.circuit.field.size
+        size = max(1, _BLOCK_BYTES // each)
+        return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
     def prove(self, encoded: Elements, randomness: Elements, joint: Elements) -> Elements:
         """Return proofs that encodings are valid.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from sfumato.federated.vdaf.report_batch import VerifyState
 from sfumato.federated.vdaf.seed_expansion import Rows, SeedExpansion
 
 __all__ = ["ReportSteps"]
-
-_BLOCK_BYTES: Final = 1 << 20
 
 
 @final
@@ -70,9 +68,7 @@ class ReportSteps:
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Return slices of reports that are computed at once."""
-        each = self.circuit.gadget.arity * self.proof.nodes * self.circuit.field.size
-        size = max(1, _BLOCK_BYTES // each)
-        return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
+        return self.proof.blocks(rows)
 
     def shard(self, encoded: Elements, nonces: Rows, rand: Rows) -> tuple[Rows, Rows]:
         """Return public shares and the leader's input shares of encodings."""

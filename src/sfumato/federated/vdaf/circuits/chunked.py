@@ -98,6 +98,11 @@ class Histogram(_Chunked):
         """From one bucket to another."""
         return Shift.entries(min(2, self.length), 1)
 
+    @property
+    def extent(self) -> Shift:
+        """One bucket, by one."""
+        return Shift.entries(1, 1)
+
     def encode(self, measurements: Measurements) -> Elements:
         """Return bucket numbers as unit vectors; see `Circuit.encode`."""
         buckets = whole_numbers(measurements, self.length - 1, ())
@@ -163,6 +168,11 @@ class SumVec(_Chunked):
     @property
     def shift(self) -> Shift:
         """Every entry from zero to the bound."""
+        return Shift.entries(self.length, self.maximum)
+
+    @property
+    def extent(self) -> Shift:
+        """Every entry, by the bound."""
         return Shift.entries(self.length, self.maximum)
 
     @property
@@ -232,6 +242,11 @@ class MultihotCountVec(_Chunked):
     def shift(self) -> Shift:
         """As many ones as there may be, to as many others."""
         return Shift.entries(min(self.length, 2 * self.max_weight), 1)
+
+    @property
+    def extent(self) -> Shift:
+        """As many entries as may be one."""
+        return Shift.entries(self.max_weight, 1)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors with the bits of their weights; see `Circuit.encode`."""
@@ -307,6 +322,12 @@ class L1BoundSum(_Chunked):
         """The whole sum from one entry to another: ``|x - y|^2 <= |x|^2 + |y|^2`` where none is negative."""
         entries, both = min(self.length, 2 * self.maximum), min(self.length, 2)
         return Shift(l0=entries, l1=both * self.maximum, l2_squared=both * self.maximum**2, linf=self.maximum)
+
+    @property
+    def extent(self) -> Shift:
+        """The whole sum in one entry, or spread over many."""
+        l0, most = min(self.length, self.maximum), self.maximum
+        return Shift(l0=l0, l1=most, l2_squared=most**2, linf=most)
 
     def encode(self, measurements: Measurements) -> Elements:
         """Return vectors and their sums as bits; see `Circuit.encode`."""

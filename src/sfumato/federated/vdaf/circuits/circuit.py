@@ -71,6 +71,11 @@ class Circuit(ABC):
         """The most that the sums differ when one valid measurement is replaced by another."""
 
     @property
+    @abstractmethod
+    def extent(self) -> Shift:
+        """The most that one valid measurement adds to the sums."""
+
+    @property
     def joint_length(self) -> int:
         """Elements of joint randomness; none for circuits without."""
         return 0

@@ -93,7 +93,9 @@ class RangedIntegers:
         rows, length = encoded.shape[:2]
         count = length // self.bits
         flat = np.ascontiguousarray(encoded).reshape(1, rows * count, self.bits, self.field.limbs)
-        return self.field.dots(flat, self.field.vector(self.weights)[None]).reshape(rows, count, -1)
+        return self.field.dots(flat, self.field.vector(self.weights)[None]).reshape(
+            rows, count, self.field.limbs
+        )
 
 
 def whole_numbers(measurements: Any, maximum: int, shape: tuple[int, ...]) -> NDArray[np.uint64]:

@@ -54,6 +54,11 @@ class Count(Circuit):
         return Shift.entries(1, 1)
 
     @property
+    def extent(self) -> Shift:
+        """One."""
+        return Shift.entries(1, 1)
+
+    @property
     def equations(self) -> int:
         """One."""
         return 1
@@ -129,6 +134,11 @@ class Sum(Circuit):
     @property
     def shift(self) -> Shift:
         """From zero to the bound."""
+        return Shift.entries(1, self.maximum)
+
+    @property
+    def extent(self) -> Shift:
+        """The bound."""
         return Shift.entries(1, self.maximum)
 
     @property

@@ -30,10 +30,11 @@ from sfumato import _check
 from sfumato.crypto.xof.turboshake import SEED_SIZE
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
-from sfumato.federated.vdaf.poplar.counted_prefixes import CountedPrefixes
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.poplar1_aggregator import PREFIX_SHIFT, Poplar1Aggregator
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.counted_prefixes import CountedPrefixes
+from sfumato.federated.vdaf.prefixes.descent import PrefixDescent, charge_all
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
@@ -42,12 +43,10 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Poplar1HeavyHitters"]
 
-_MAX_BITS_A_LEVEL = 16
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Poplar1HeavyHitters:
+class Poplar1HeavyHitters(PrefixDescent):
     """A plan to find the strings that many clients have, with a privacy loss that is fixed beforehand.
 
     The descent counts the prefixes of a few bits, keeps those whose noisy counts reach the threshold, counts
@@ -106,12 +105,7 @@ class Poplar1HeavyHitters:
     minimum_reports: int = 1
 
     def __post_init__(self) -> None:
-        _check.integer("bits", self.bits, minimum=1)
-        for name in ("threshold", "max_prefixes", "bits_per_level", "minimum_reports"):
-            _check.integer(name, getattr(self, name), minimum=1)
-        if self.bits_per_level > min(_MAX_BITS_A_LEVEL, self.bits):
-            rule = f"be at most {_MAX_BITS_A_LEVEL}, and no more than the strings have"
-            _check.refuse("bits_per_level", rule, self.bits_per_level, "use smaller steps")
+        self.check_descent()
         Poplar1(self.bits, self.context)
         AggregatorNoise(mechanism=self.mechanism, shift=PREFIX_SHIFT)
 
@@ -169,20 +163,9 @@ class Poplar1HeavyHitters:
         return AggregatorNoise(mechanism=self.mechanism, shift=PREFIX_SHIFT)
 
     @property
-    def levels(self) -> tuple[int, ...]:
-        """The levels at which prefixes are counted; the last is that of whole strings."""
-        first = self.bits % self.bits_per_level or self.bits_per_level
-        return tuple(range(first - 1, self.bits, self.bits_per_level))
-
-    @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of the whole descent, whether or not it ends early."""
         return self.mechanism.privacy_loss * len(self.levels)
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Who is protected: a client whose string is another one."""
-        return Neighboring.REPLACE_ONE
 
     def aggregator(self, verify_key: bytes, aggregator: int, used_keys: UsedVerifyKeys) -> Poplar1Aggregator:
         """Return one aggregator, which adds its noise and answers at the plan's levels only.
@@ -244,24 +227,14 @@ class Poplar1HeavyHitters:
         """
         self._check_sides(sides)
         source = random_source(rng)
-        for ledger in ledgers:
-            _check.ledger(ledger)
-        for ledger in ledgers:
-            ledger.charge(
-                self.privacy_loss,
-                delta=delta,
-                description=f"heavy hitters of {self.bits} bits",
-                simulated=source.simulated,
-            )
-        parameter = _extended([""], self.levels[0] + 1)
-        counts = self._counts(sides, parameter, source)
-        for _ in self.levels[1:]:
-            order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))[: self.max_prefixes]
-            extended = [parameter.prefixes[i] for i in order if counts[i] >= self.threshold]
-            if not extended:
-                break
-            parameter = _extended(extended, self.bits_per_level)
-            counts = self._counts(sides, parameter, source)
+        charge_all(
+            ledgers,
+            self.privacy_loss,
+            delta=delta,
+            description=f"heavy hitters of {self.bits} bits",
+            simulated=source.simulated,
+        )
+        parameter, counts = self.descend(lambda asked: self._counts(sides, asked, source))
         return CountedPrefixes(
             bits=self.bits,
             prefixes=parameter.prefixes,
@@ -299,8 +272,3 @@ class Poplar1HeavyHitters:
         for side in sides:
             side.count(agreed)
         return poplar.unshard(parameter, [side.aggregate_share(source) for side in sides], signed=True)
-
-
-def _extended(prefixes: list[str], bits: int) -> AggregationParameter:
-    endings = [format(i, f"0{bits}b") for i in range(1 << bits)]
-    return AggregationParameter.of(*(prefix + ending for prefix in prefixes for ending in endings))

@@ -22,9 +22,9 @@ from sfumato.crypto.fields.ntt_field import FIELD64
 from sfumato.crypto.idpf.idpf import Idpf
 from sfumato.crypto.idpf.tree_steps import KEY_SIZE
 from sfumato.crypto.xof.turboshake import SEED_SIZE
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.sharding import bit_rows, sharded
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.report_batch import ShardedReports, check_verify_key, checked_rows, fresh_rows
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.federated.vdaf.aggregator import UsedVerifyKeys
 from sfumato.federated.vdaf.aggregator_noise import AggregatorNoise
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.poplar.poplar1 import Poplar1
 from sfumato.federated.vdaf.poplar.sketch import SketchedReports, SketchState
-from sfumato.federated.vdaf.report_batch import check_verify_key, checked_flags, checked_rows, unseen
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.level_aggregator import LevelAggregator
+from sfumato.federated.vdaf.report_batch import checked_flags
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.numerics.randomness.one_process import OneProcess
 from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["PREFIX_SHIFT", "Poplar1Aggregator"]
@@ -27,7 +27,7 @@ PREFIX_SHIFT: Final = Shift.entries(2, 1)
 
 
 @final
-class Poplar1Aggregator(OneProcess):
+class Poplar1Aggregator(LevelAggregator):
     """One aggregator's side of a task: reports are received, then counted at one level after another.
 
     A nonce that was received before is not verified again: its verifier share is zero, and the report is
@@ -74,8 +74,6 @@ class Poplar1Aggregator(OneProcess):
     [2, 1]
     """
 
-    _name, _remedy = "aggregator", "use it where it was made"
-
     def __init__(
         self,
         poplar1: Poplar1,
@@ -88,8 +86,6 @@ class Poplar1Aggregator(OneProcess):
         minimum_reports: int = 1,
     ) -> None:
         _check.instance("poplar1", poplar1, Poplar1)
-        _check.instance("used_keys", used_keys, UsedVerifyKeys)
-        check_verify_key(verify_key)
         if _check.integer("aggregator", aggregator) >= 2:
             _check.refuse("aggregator", "be below 2", aggregator, "count aggregators from 0, the leader")
         if noise is not None:
@@ -97,68 +93,21 @@ class Poplar1Aggregator(OneProcess):
             if not PREFIX_SHIFT.within(noise.shift) or noise.shares != 2:
                 rule = f"cover {PREFIX_SHIFT} at 2 aggregators"
                 _check.refuse("noise", rule, noise, "use Poplar1HeavyHitters.calibrated")
-        self._minimum = _check.integer("minimum_reports", minimum_reports, minimum=1)
-        self._levels = None if levels is None else frozenset(levels)
-        used_keys.claim(verify_key)
-        self._poplar1, self._key, self._aggregator, self._noise = poplar1, verify_key, aggregator, noise
-        self._nonces: set[bytes] = set()
-        self._received: list[tuple[Rows, Rows, Rows]] = []
-        self._fresh: list[bool] = []
+        super().__init__(
+            verify_key,
+            aggregator,
+            used_keys,
+            function=poplar1,
+            noise=noise,
+            sizes=(NONCE_SIZE, poplar1.public_share_size, poplar1.input_share_size),
+            levels=levels,
+            minimum_reports=minimum_reports,
+        )
+        self._poplar1, self._noise = poplar1, noise
         self._reports: SketchedReports | None = None
-        self._alive = np.zeros(0, np.bool_)
         self._parameter: AggregationParameter | None = None
         self._state: SketchState | None = None
         self._sound: NDArray[np.bool_] | None = None
-        self._accepted: NDArray[np.bool_] | None = None
-        self._share: bytes | None = None
-        self._counted = 0
-
-    @property
-    def reports(self) -> int:
-        """How many reports were counted at the last level."""
-        return self._counted
-
-    def serves(self, other: Poplar1Aggregator) -> bool:
-        """Return whether function, noise, levels, least batch and place are another aggregator's.
-
-        Parameters
-        ----------
-        other : Poplar1Aggregator
-            What it is compared with.
-
-        Returns
-        -------
-        bool
-        """
-        return self._terms == other._terms
-
-    @property
-    def _terms(self) -> tuple[object, ...]:
-        return self._poplar1, self._aggregator, self._noise, self._levels, self._minimum
-
-    def receive(self, nonces: Rows, public_shares: Rows, input_shares: Rows) -> None:
-        """Store reports; nothing of them is read before the first parameter.
-
-        Parameters
-        ----------
-        nonces, public_shares, input_shares : numpy.ndarray
-            The clients' messages, see `Poplar1.reports`; the other aggregator receives the same reports in
-            the same order.
-
-        Raises
-        ------
-        ParameterError
-            If counting has begun, or the messages have another size.
-        """
-        self._check_process()
-        if self._reports is not None:
-            remedy = "start another aggregator, with a new key, for further reports"
-            _check.refuse_state("receive", "come before begin", "counting has begun", remedy)
-        names, messages = ("nonces", "public_shares", "input_shares"), (nonces, public_shares, input_shares)
-        for name, message, size in zip(names, messages, self._sizes, strict=True):
-            checked_rows(name, message, len(nonces), size)
-        self._fresh += unseen(nonces, self._nonces).tolist()
-        self._received.append(messages)
 
     def begin(self, parameter: AggregationParameter) -> Rows:
         """Return verifier shares of all reports at a level; the level before must be counted.
@@ -178,17 +127,12 @@ class Poplar1Aggregator(OneProcess):
             If a level is still open, or the parameter does not follow the last one, or its level is none of
             those that may be asked for.
         """
-        self._check_process()
-        if self._state is not None:
-            _check.refuse_state("begin", "follow count", "a level is still open", "decide and count it first")
         self._poplar1.field(parameter)
-        if self._levels is not None and parameter.level not in self._levels:
-            remedy = "ask at the levels that are paid for"
-            _check.refuse("parameter.level", f"be one of {sorted(self._levels)}", parameter.level, remedy)
+        self._check_level(parameter.level, still_open=self._state is not None)
         if self._parameter is not None and not parameter.follows(self._parameter):
             rule, remedy = "follow the last one", "ask at a higher level, below prefixes asked for there"
             _check.refuse_type("parameter", rule, parameter, remedy)
-        self._reports = self._reports or self._opened()
+        self._reports = self._reports or self._poplar1.reports(self._aggregator, *self._messages())
         self._parameter, self._share = parameter, None
         state, shares = self._poplar1.verify_init(self._key, parameter, self._reports)
         self._state = state
@@ -236,29 +180,11 @@ class Poplar1Aggregator(OneProcess):
         self._accepted = checked_flags("passed", passed, len(self._sound)) & self._sound
         return self._accepted.copy()
 
-    def count(self, agreed: NDArray[np.bool_]) -> None:
-        """Add the reports that both aggregators accept, and close the level; the others are out for good.
-
-        Parameters
-        ----------
-        agreed : numpy.ndarray
-            A flag for each report; what this aggregator did not accept must not be among them.
-
-        Raises
-        ------
-        ParameterError
-            If a report is among them that was not accepted here.
-        """
-        self._check_process()
-        if self._state is None or self._accepted is None:
-            _check.refuse_state("count", "follow decide", "no level is decided", "decide the level first")
-        chosen = checked_flags("agreed", agreed, len(self._accepted))
-        if (chosen & ~self._accepted).any():
-            _check.refuse_type("agreed", "hold only reports accepted here", agreed, "combine both decisions")
-        self._alive = chosen.copy()
-        self._share = self._poplar1.aggregate(self._state.parameter, self._state.output_shares, chosen)
-        self._counted = int(chosen.sum())
-        self._state = self._sound = self._accepted = None
+    def _total(self, chosen: NDArray[np.bool_]) -> bytes:
+        assert self._state is not None  # noqa: S101 - a level is decided
+        total = self._poplar1.aggregate(self._state.parameter, self._state.output_shares, chosen)
+        self._state = self._sound = None
+        return total
 
     def aggregate_share(self, rng: Rng = None) -> bytes:
         """Return the share of the counts at the level that was counted last, with this aggregator's noise.
@@ -278,28 +204,8 @@ class Poplar1Aggregator(OneProcess):
         ParameterError
             If no level is counted, its share was given out, or fewer reports than the minimum are counted.
         """
-        self._check_process()
-        if self._share is None or self._parameter is None:
-            remedy = "count a level first"
-            _check.refuse_state("aggregate_share", "follow count", "no share waits to be given out", remedy)
-        if self._counted < self._minimum:
-            rule, remedy = f"be at least {self._minimum}", "wait for more reports"
-            _check.refuse_state("the number of counted reports", rule, "it is below", remedy)
-        share, self._share = self._share, None
-        if self._noise is None:
+        share = self._waiting_share()
+        if self._noise is None or self._parameter is None:
             return share
         drawn = self._noise.draw(len(self._parameter.prefixes), rng)
         return self._poplar1.added(self._parameter, share, drawn)
-
-    @property
-    def _sizes(self) -> tuple[int, int, int]:
-        return NONCE_SIZE, self._poplar1.public_share_size, self._poplar1.input_share_size
-
-    def _opened(self) -> SketchedReports:
-        parts = [
-            np.concatenate([np.zeros((0, size), np.uint8), *(batch[i] for batch in self._received)])
-            for i, size in enumerate(self._sizes)
-        ]
-        self._received = []
-        self._alive = np.array(self._fresh, np.bool_)
-        return self._poplar1.reports(self._aggregator, *parts)

@@ -23,7 +23,7 @@ from sfumato.crypto.idpf.idpf import Idpf
 from sfumato.crypto.idpf.prefix_tree import PrefixTree
 from sfumato.crypto.idpf.tree_steps import KEY_SIZE
 from sfumato.crypto.xof.turboshake import SEED_SIZE, XofTurboShake128
-from sfumato.federated.vdaf.poplar.aggregation_parameter import AggregationParameter
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.seed_expansion import Rows
 
 __all__ = ["PoplarUsage", "SketchState", "SketchedReports"]

@@ -41,6 +41,8 @@ class CountedPrefixes:
         How many levels the descent had, had it not ended early.
     simulated : bool
         Whether the noise followed from a seed.
+    max_weight : int
+        How much one report adds to a count at most: more than 1 where weights are summed.
 
     Notes
     -----
@@ -70,6 +72,7 @@ class CountedPrefixes:
     loss: PrivacyLoss = field(repr=False)
     levels: int
     simulated: bool = False
+    max_weight: int = 1
 
     @property
     def _whole(self) -> bool:
@@ -134,7 +137,7 @@ class CountedPrefixes:
         Returns
         -------
         Interval
-            Arrays in the order of `prefixes`, within 0 and the number of reports.
+            Arrays in the order of `prefixes`, within 0 and what all reports together can add.
 
         Notes
         -----
@@ -146,7 +149,8 @@ class CountedPrefixes:
         if self.levels > 1:
             risk /= 2 if self._whole else 2 * (self.levels - 1)
         margin, counts = self.noise.margin(1 - risk), np.array(self.counts, np.int64)
-        lower, upper = (np.clip(counts + side, 0, self.reports) for side in (-margin, margin))
+        largest = self.reports * self.max_weight
+        lower, upper = (np.clip(counts + side, 0, largest) for side in (-margin, margin))
         return Interval(lower, upper, tight=False)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
