@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         PrivUnitRandomizer,
         SphereSamplingRandomizer,
     )
+    from sfumato.local.device.vector.projections import ProjUnitRandomizer
 
 __all__ = [
     "BinaryLocalHashingRandomizer",
@@ -114,6 +115,7 @@ __all__ = [
     "PrefixRoundRandomizer",
     "PrivUnitGRandomizer",
     "PrivUnitRandomizer",
+    "ProjUnitRandomizer",
     "ProjectiveGeometryResponseRandomizer",
     "PublicCollection",
     "PublicKey",
@@ -178,6 +180,7 @@ __getattr__, __dir__ = attach(
         "CountMeanSketchRandomizer": "sfumato.local.device.frequency.count_mean_sketch",
         "BitFlipRandomizer": "sfumato.local.device.frequency.bit_flip",
         "SphereSamplingRandomizer": "sfumato.local.device.vector.directions",
+        "ProjUnitRandomizer": "sfumato.local.device.vector.projections",
         "PrivUnitGRandomizer": "sfumato.local.device.vector.directions",
         "PrivUnitRandomizer": "sfumato.local.device.vector.directions",
         "SquareWaveRandomizer": "sfumato.local.device.numeric.window",
