@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.crypto.hpke import PublicKey
     from sfumato.local.device.base.randomizer import Randomizer
     from sfumato.local.device.base.report_batch import ReportBatch
+    from sfumato.local.device.budget.device_budget import BudgetRemaining, DeviceBudget
     from sfumato.local.device.domains.bins import Bins
     from sfumato.local.device.domains.categories import Domain
     from sfumato.local.device.domains.grid import Grid
@@ -85,7 +86,9 @@ __all__ = [
     "Bins",
     "BitFlipRandomizer",
     "BitstogramRandomizer",
+    "BudgetRemaining",
     "CountMeanSketchRandomizer",
+    "DeviceBudget",
     "Domain",
     "FakeDataRandomizer",
     "FourierMarginalsRandomizer",
@@ -144,6 +147,8 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "DeviceBudget": "sfumato.local.device.budget.device_budget",
+        "BudgetRemaining": "sfumato.local.device.budget.device_budget",
         "PrefixRoundRandomizer": "sfumato.local.device.strings.prefix_round",
         "MemoizedRapporRandomizer": "sfumato.local.device.longitudinal.memoized_rappor",
         "FourierMarginalsRandomizer": "sfumato.local.device.marginals.fourier",
