@@ -32,6 +32,9 @@ OTHER = RandomizedResponseRandomizer(epsilon=0.25, domain=YES_NO)
 MEMOS = LongitudinalRandomizedResponseRandomizer(
     epsilon=0.5, permanent_epsilon=1.0, domain=Domain(["a", "b", "c"]), max_memos=2
 )
+MORE = LongitudinalRandomizedResponseRandomizer(
+    epsilon=1.0, permanent_epsilon=2.0, domain=Domain(["a", "b", "c"]), max_memos=2
+)
 DAY = 86_400.0
 
 
@@ -194,9 +197,31 @@ def test_memos_are_paid_for_once_and_again_when_they_are_lost(place: Path, tmp_p
             made(tmp_path / "low", max_epsilon=0.5).report(store.client(MEMOS), "b")
 
 
+def test_memos_of_any_older_store_are_paid_for_again(place: Path, tmp_path: Path) -> None:
+    budget = made(place, lifetime_epsilon=20.0, daily_epsilon=20.0)
+    key, path = bytes(32), tmp_path / "memos"
+    spent = 20.0 - left(budget)[1]
+    with MemoStore.create(path, key) as store:
+        for asked in (MEMOS, MORE):
+            budget.report(store.client(asked), "a")
+        spent += 2.0 + 4.0
+        before = path.read_bytes()
+        budget.report(store.client(MEMOS), "b")
+    assert left(budget)[1] == 20.0 - spent
+    path.write_bytes(before)  # a single report older: the memo of b is lost
+    with MemoStore.open(path, key) as store:
+        # What another question writes does not hide it.
+        budget.report(store.client(MORE), "a")
+        assert left(budget)[1] == 20.0 - spent - 4.0
+        for _ in range(2):
+            budget.report(store.client(MEMOS), "b")
+            budget.report(store.client(MORE), "b")
+        assert left(budget)[1] == 20.0 - spent - 6.0
+
+
 def test_envelopes_cost_what_their_messages_lose_without_the_shuffler(place: Path) -> None:
     analyst, shuffler = (SecretKey.generate(role).public for role in ("analyst", "shuffler"))
-    budget = made(place)
+    budget = made(place, collection_epsilon=0.5)
 
     def asked(randomizer: Any, name: str = "") -> PublicCollection:
         return PublicCollection(
@@ -216,6 +241,10 @@ def test_envelopes_cost_what_their_messages_lose_without_the_shuffler(place: Pat
     assert isinstance(mixed, ShuffledHistogramRandomizer)
     with pytest.raises(DeviceBudgetExceeded, match=f"at most 2, got {mixed.epsilon:g}"):
         budget.envelope(asked(mixed), "no", bytes(16))
+    rich = made(place.with_name("rich"), lifetime_epsilon=99.0, daily_epsilon=99.0, max_epsilon=40.0)
+    assert mixed.messages > 1
+    assert len(rich.randomize_batch(mixed, ["no", "yes"])) == 2 * mixed.messages
+    assert left(rich)[1] == pytest.approx(99.0 - 2 * mixed.epsilon)
 
 
 def test_threads_and_processes_never_overspend(place: Path) -> None:

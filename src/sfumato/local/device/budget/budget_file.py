@@ -65,7 +65,7 @@ class CollectionSpent:
     reports : int
         How many reports were let through.
     memos : int or None
-        The generation of the memo store at its last report, which all memos are paid for in.
+        The generation of the memo store before its last report, if all its memos are paid for.
     """
 
     spent: int = 0

@@ -98,7 +98,8 @@ class DeviceBudget:
     *What a report costs.* The epsilon of its randomizer, each time. A report of a memo store
     (`report`) pays at the first one for all memos that it may ever draw, ``memo_limit`` times
     ``permanent_epsilon``, and then nothing: to pay for a memo when it is drawn would show, by a refusal,
-    that the value is new. It pays again where the memos are lost, or older than at the last report.
+    that the value is new. It pays again where the memos are lost, or older than after the last report, and
+    where the device was killed between a payment and its report.
 
     *The caps are the device's.* They and the pins are fixed by `create`; no specification raises them. The
     day is that of the device's clock in UTC, and never an earlier one than before: a clock that is set back

@@ -53,6 +53,8 @@ def pay(
     DeviceBudgetExceeded
         If a cap or a pin does not allow them; then nothing is changed.
     """
+    if client is not None:
+        _forget_lost_memos(state, client)
     entry = state.collections.get(collection, CollectionSpent())
     each, cost = _cost(randomizer, count, client, entry)
     _check_pins(state, randomizer, each)
@@ -66,6 +68,18 @@ def pay(
     state.collections[collection] = entry
 
 
+def _forget_lost_memos(state: BudgetState, client: MemoClient) -> None:
+    """Take no memos for paid if the store is older than after the last report: it may lack some of them.
+
+    A report is paid for at one generation of the store and makes the next one. Later reports to any question
+    must find a later one, or else what others write would hide that the store was replaced.
+    """
+    known = [one.memos for one in state.collections.values() if one.memos is not None]
+    if known and client.generation <= max(known):
+        for one in state.collections.values():
+            one.memos = None
+
+
 def _cost(
     randomizer: Randomizer, count: int, client: MemoClient | None, entry: CollectionSpent
 ) -> tuple[float, int]:
@@ -74,7 +88,7 @@ def _cost(
         each = randomizer.report_epsilon
         return each, 0 if each == math.inf else count * units_above(each)
     each = client.protocol.permanent_epsilon
-    paid = client.memory is not None and entry.memos is not None and client.generation >= entry.memos
+    paid = client.memory is not None and entry.memos is not None
     return each, 0 if paid else client.protocol.memo_limit * units_above(each)
 
 
