@@ -28,7 +28,7 @@ from benchmarks.heavy_hitters import measure_heavy_hitters
 from benchmarks.javascript import measure_javascript
 from benchmarks.local_evidence import measure_evidence
 from benchmarks.local_marginals import measure_marginals
-from benchmarks.local_numbers import measure_numbers
+from benchmarks.local_numbers import measure_long_vectors, measure_numbers
 from benchmarks.local_peers import measure_peers
 from benchmarks.local_ranges import measure_ranges
 from benchmarks.shuffler import measure_shuffler
@@ -228,6 +228,7 @@ def measure_more(only: str, people: int, epsilon: float, runs: int) -> None:
     """Print the rows of what is no oracle of a list of categories."""
     measure_numbers(only, people, epsilon, runs)
     tasks: dict[str, Callable[[], None]] = {
+        "projunit": measure_long_vectors,
         "rappor": lambda: measure_strings(people),
         "heavy": lambda: measure_heavy_hitters(people, epsilon),
         "ranges": lambda: measure_ranges(people, epsilon, runs),

@@ -59,7 +59,7 @@ MEANS = (
     "SquareWave",
     "MemoizedOneBitMean",
 )
-VECTORS = ("SphereSampling", "PrivUnit", "PrivUnitG")
+VECTORS = ("SphereSampling", "PrivUnit", "PrivUnitG", "ProjUnit")
 QUESTIONS = ("SplitBudget", "SampledAttribute", "baselines.FakeData")
 SHARES = np.arange(1.0, 65) ** -1.1
 SHARES /= SHARES.sum()

@@ -24,6 +24,7 @@
     |   +-- LedgerCorrupt          the file is damaged or was altered
     |   +-- LedgerUnavailable      the file cannot be read or written
     |   +-- SimulatedCharge        simulated randomness against a real budget
+    +-- DeviceBudgetExceeded       a report does not fit into a device's budget; nothing was spent or drawn
     +-- OutOfMemory                a batch does not fit into memory     (also a MemoryError)
     +-- MissingExtra               an optional library is absent        (also an ImportError)
 
@@ -40,6 +41,7 @@ from typing import Protocol
 __all__ = [
     "BudgetExceeded",
     "ContradictionWarning",
+    "DeviceBudgetExceeded",
     "EngineError",
     "LedgerCorrupt",
     "LedgerError",
@@ -195,6 +197,10 @@ class LedgerUnavailable(LedgerError):
 
 class SimulatedCharge(LedgerError):
     """Simulated randomness was to be charged against a real budget."""
+
+
+class DeviceBudgetExceeded(SfumatoError):
+    """A device's own budget does not allow a report; nothing was spent or drawn."""
 
 
 class OutOfMemory(SfumatoError, MemoryError):

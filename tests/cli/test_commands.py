@@ -71,6 +71,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "local protocol",
         "local randomize",
         "local aggregate",
+        "local budget",
         "local estimate",
         "epsilon",
         "calibrate",

@@ -77,6 +77,41 @@ def test_from_a_plan_to_shares(tmp_path: Path, people: Path) -> None:
     assert "5000 reports; epsilon 4 for each" in table
 
 
+def test_a_budget_pays_for_all_rows_before_any_is_drawn(tmp_path: Path) -> None:
+    protocol(tmp_path, "randomized-response", "--epsilon", 0.5, "--domain", "a,b")
+    rows, budget, out = tmp_path / "own.csv", tmp_path / "budget", tmp_path / "r.parquet"
+    rows.write_text("answer\na\nb\na\n", encoding="utf-8")
+    caps = ["--lifetime", 4, "--daily", 2, "--max-epsilon", 1]
+    assert done("budget", budget, *caps) == "epsilon 2 left today, 4 in all\n"
+    asked = [
+        "randomize",
+        tmp_path / "p.json",
+        rows,
+        "--column",
+        "answer",
+        "--output",
+        out,
+        "--budget",
+        budget,
+    ]
+    assert "3 reports of 5 bytes" in done(*asked)
+    assert done("budget", budget) == "epsilon 0.5 left today, 2.5 in all\n"
+    first = out.read_bytes()
+    result = run(*asked)
+    assert result.exit_code
+    assert "report must cost at most the epsilon 0.5 that is left today, got 1.5" in result.stderr
+    assert out.read_bytes() == first
+    assert done("budget", budget) == "epsilon 0.5 left today, 2.5 in all\n"
+    for words, rule in (
+        (["budget", tmp_path / "new", "--daily", 1], "--daily must be given with --lifetime, --daily and"),
+        (["budget", budget, *caps], "budget must be new"),
+        (["budget", tmp_path / "new"], "budget must be a file that can be read"),
+    ):
+        result = run(*words)
+        assert result.exit_code
+        assert rule in result.stderr
+
+
 def test_reports_are_those_of_devices_in_another_order(tmp_path: Path, people: Path) -> None:
     protocol(tmp_path, "randomized-response", "--epsilon", 30, "--range", 5000)
     collected(tmp_path, people, "id")

@@ -22,6 +22,7 @@ from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable,
 from sfumato.errors import ParameterError
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.device import DeviceBudget
 from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy._outward import text_above
 
@@ -119,6 +120,12 @@ def randomize(
     separator: Annotated[
         str | None, typer.Option("--separator", metavar="C", help="Between columns of a CSV.")
     ] = None,
+    budget: Annotated[
+        Path | None,
+        typer.Option(
+            "--budget", help="All rows are one device's, whose budget is in this file; it pays first."
+        ),
+    ] = None,
 ) -> None:
     """Randomize each value of a column as its device would, in an order that tells nothing."""
     made = _protocol(file)
@@ -129,12 +136,43 @@ def randomize(
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: nothing to report, left out", err=True)
     read = value_reader(made.device)
     values = [read(cell) if isinstance(cell, str) else cell for cell in known]
-    reports = made.randomize_batch(values).shuffled()
+    reports = (
+        made.randomize_batch(values)
+        if budget is None
+        else DeviceBudget.open(budget).randomize_batch(made.device, values)
+    ).shuffled()
     table = pa.table({_COLUMN: pa.array(list(reports), pa.binary(made.device.width))})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     _write_bytes("--output", output, sink.getvalue().to_pybytes())
     typer.echo(f"{len(reports)} reports of {made.device.width} bytes; {_price(made)}")
+
+
+@app.command()
+def budget(
+    file: Annotated[Path, typer.Argument(help="The budget's file.")],
+    *,
+    lifetime: Annotated[
+        float | None, typer.Option("--lifetime", help="Make it: the cap of all reports of the device.")
+    ] = None,
+    daily: Annotated[float | None, typer.Option("--daily", help="The cap of a day's reports.")] = None,
+    max_epsilon: Annotated[
+        float | None, typer.Option("--max-epsilon", help="The largest epsilon of one report.")
+    ] = None,
+) -> None:
+    """Make the budget of one device, with all three caps, or say what is left of it, with none."""
+    caps = {"--lifetime": lifetime, "--daily": daily, "--max-epsilon": max_epsilon}
+    if lifetime is not None and daily is not None and max_epsilon is not None:
+        made = DeviceBudget.create(
+            file, lifetime_epsilon=lifetime, daily_epsilon=daily, max_epsilon=max_epsilon
+        )
+    else:
+        for option, cap in caps.items():
+            if cap is not None:
+                rule = "be given with --lifetime, --daily and --max-epsilon, or left out"
+                _check.refuse(option, rule, cap, "a budget has all three caps")
+        made = DeviceBudget.open(file)
+    typer.echo(str(made.remaining()))
 
 
 @app.command()

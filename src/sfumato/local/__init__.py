@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from sfumato.local.strings.prefixes import PrefixExtending, TreeHist
     from sfumato.local.vector.directions import PrivUnit, PrivUnitG, SphereSampling
     from sfumato.local.vector.estimate import VectorEstimate
+    from sfumato.local.vector.projections import ProjUnit
 
 __all__ = [
     "Aggregator",
@@ -130,6 +131,7 @@ __all__ = [
     "PrefixRound",
     "PrivUnit",
     "PrivUnitG",
+    "ProjUnit",
     "ProjectiveGeometryResponse",
     "RandomizedResponse",
     "RangeChoice",
@@ -211,6 +213,7 @@ __getattr__, __dir__ = attach(
         "BitFlip": "sfumato.local.frequency.bit_flip",
         "VectorEstimate": "sfumato.local.vector.estimate",
         "SphereSampling": "sfumato.local.vector.directions",
+        "ProjUnit": "sfumato.local.vector.projections",
         "PrivUnitG": "sfumato.local.vector.directions",
         "PrivUnit": "sfumato.local.vector.directions",
         "DistributionEstimate": "sfumato.local.numeric.square_wave",

@@ -72,7 +72,7 @@ def protocols() -> Iterator[tuple[Any, list[Any]]]:
         yield kind(**numbers, steps=8), NUMBERS
     for kind in (local.MemoizedOneBitMean, local.OneBitMean):
         yield kind(**numbers), NUMBERS
-    for kind in (local.PrivUnit, local.PrivUnitG, local.SphereSampling):
+    for kind in (local.PrivUnit, local.PrivUnitG, local.ProjUnit, local.SphereSampling):
         yield kind(**one, dimension=3), VECTORS
     for kind in (local.baselines.FakeData, local.SampledAttribute, local.SplitBudget):
         yield kind(**one, domains=ATTRIBUTES), ROWS

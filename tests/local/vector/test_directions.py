@@ -11,14 +11,14 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
-from sfumato.local import PrivUnit, PrivUnitG, SphereSampling
+from sfumato.local import PrivUnit, PrivUnitG, ProjUnit, SphereSampling
 from sfumato.local.vector.directions import halves, normal_heights, sphere_heights
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
 from tests.chance import accepts_only
 from tests.local.laws import audited, covers, within
 
-KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
+KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling, ProjUnit]
 CERTAIN = 1 - 1e-11
 TRUTH = np.array([1.0, -0.5, 0.0, 0.25])
 

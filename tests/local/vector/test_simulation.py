@@ -13,6 +13,7 @@ from sfumato.local import (
     OptimalLocalHashing,
     PrivUnit,
     PrivUnitG,
+    ProjUnit,
     RandomizedResponse,
     SampledAttribute,
     SphereSampling,
@@ -23,7 +24,7 @@ from tests.chance import accepts_only
 from tests.local.laws import alike, covers, have_moments, within
 
 KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
-DIRECTIONS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
+DIRECTIONS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling, ProjUnit]
 VECTORS = np.array([[0.5, -1.0, 1.5], [0.0, 0.6, 0.0], [0.0, 0.0, 0.0]])
 DOMAINS = [Domain(range(3)), Domain(range(5)), Domain(["no", "yes"])]
 ROWS: list[Any] = [(0, 4, "yes"), (1, 4, "no"), (2, 0, "no")]

@@ -156,6 +156,7 @@ _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "privunit": ("PrivUnit", _CAPS),
     "privunit-g": ("PrivUnitG", _CAPS),
     "projective-geometry-response": ("ProjectiveGeometryResponse", _CATEGORICAL),
+    "projunit": ("ProjUnit", _CAPS),
     "randomized-response": ("RandomizedResponse", _CATEGORICAL),
     "rappor": ("Rappor", _RAPPOR),
     "sampled-attribute": ("SampledAttribute", _ATTRIBUTES),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.crypto.hpke import PublicKey
     from sfumato.local.device.base.randomizer import Randomizer
     from sfumato.local.device.base.report_batch import ReportBatch
+    from sfumato.local.device.budget.device_budget import BudgetRemaining, DeviceBudget
     from sfumato.local.device.domains.bins import Bins
     from sfumato.local.device.domains.categories import Domain
     from sfumato.local.device.domains.grid import Grid
@@ -78,13 +79,16 @@ if TYPE_CHECKING:
         PrivUnitRandomizer,
         SphereSamplingRandomizer,
     )
+    from sfumato.local.device.vector.projections import ProjUnitRandomizer
 
 __all__ = [
     "BinaryLocalHashingRandomizer",
     "Bins",
     "BitFlipRandomizer",
     "BitstogramRandomizer",
+    "BudgetRemaining",
     "CountMeanSketchRandomizer",
+    "DeviceBudget",
     "Domain",
     "FakeDataRandomizer",
     "FourierMarginalsRandomizer",
@@ -114,6 +118,7 @@ __all__ = [
     "PrefixRoundRandomizer",
     "PrivUnitGRandomizer",
     "PrivUnitRandomizer",
+    "ProjUnitRandomizer",
     "ProjectiveGeometryResponseRandomizer",
     "PublicCollection",
     "PublicKey",
@@ -142,6 +147,8 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "DeviceBudget": "sfumato.local.device.budget.device_budget",
+        "BudgetRemaining": "sfumato.local.device.budget.device_budget",
         "PrefixRoundRandomizer": "sfumato.local.device.strings.prefix_round",
         "MemoizedRapporRandomizer": "sfumato.local.device.longitudinal.memoized_rappor",
         "FourierMarginalsRandomizer": "sfumato.local.device.marginals.fourier",
@@ -178,6 +185,7 @@ __getattr__, __dir__ = attach(
         "CountMeanSketchRandomizer": "sfumato.local.device.frequency.count_mean_sketch",
         "BitFlipRandomizer": "sfumato.local.device.frequency.bit_flip",
         "SphereSamplingRandomizer": "sfumato.local.device.vector.directions",
+        "ProjUnitRandomizer": "sfumato.local.device.vector.projections",
         "PrivUnitGRandomizer": "sfumato.local.device.vector.directions",
         "PrivUnitRandomizer": "sfumato.local.device.vector.directions",
         "SquareWaveRandomizer": "sfumato.local.device.numeric.window",

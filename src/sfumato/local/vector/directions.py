@@ -37,6 +37,7 @@ __all__ = [
     "PrivUnitG",
     "SphereSampling",
     "halves",
+    "largest_heights",
     "normal_heights",
     "sphere_heights",
 ]
@@ -44,7 +45,9 @@ __all__ = [
 _POINTS: Final = 40_001
 
 
-def _of_largest(heights: Array, masses: Array, below: Array, count: int, near: int) -> tuple[float, float]:
+def largest_heights(
+    heights: Array, masses: Array, below: Array, count: int, near: int
+) -> tuple[float, float]:
     r"""Return the mean and mean square of the ``near`` largest of ``count`` heights.
 
     Notes
@@ -62,7 +65,7 @@ def normal_heights(count: int, near: int) -> tuple[float, float]:
     """Return the mean and mean square height of the nearest of normal vectors."""
     heights = np.linspace(-12.0, 12.0, _POINTS)
     masses = np.exp(-heights * heights / 2) / math.sqrt(2 * math.pi) * (heights[1] - heights[0])
-    return _of_largest(heights, masses, ndtr(heights), count, near)
+    return largest_heights(heights, masses, ndtr(heights), count, near)
 
 
 def sphere_heights(count: int, near: int, dimension: int) -> tuple[float, float]:
@@ -77,7 +80,7 @@ def sphere_heights(count: int, near: int, dimension: int) -> tuple[float, float]
     masses = np.exp((dimension - 2) * np.log(np.sin(angles)))
     cosines, half = np.cos(angles), (dimension - 1) / 2
     below = betainc(half, half, (1 + cosines) / 2)
-    return _of_largest(math.sqrt(dimension) * cosines, masses / masses.sum(), below, count, near)
+    return largest_heights(math.sqrt(dimension) * cosines, masses / masses.sum(), below, count, near)
 
 
 def halves(dimension: int) -> tuple[float, float]:

@@ -14,7 +14,14 @@ from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.frequency.variance import Array
 from sfumato.local.vector.sums import VectorMoments
 
-__all__ = ["Reported", "normal_reports", "opposite_reports", "reported_sums", "sphere_reports"]
+__all__ = [
+    "Reported",
+    "normal_reports",
+    "opposite_reports",
+    "reported_sums",
+    "signed_reports",
+    "sphere_reports",
+]
 
 Reported = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
 """What draws a reported vector for each row of unit vectors, in units of 1."""
@@ -65,10 +72,15 @@ def _quantiles(device: DirectionRandomizer, size: int, generator: np.random.Gene
     -----
     Of K even numbers the one with r others above it has a beta distribution of K - r and r + 1.
     """
+    rank = _ranks(device, size, generator)
+    return generator.beta(device.count - rank, rank + 1)
+
+
+def _ranks(device: DirectionRandomizer, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draw how many candidates are above the reported one."""
     near = generator.integers(0, device.near, size)
     far = generator.integers(device.near, device.count, size)
-    rank = np.where(generator.random(size) < float(device.inside.chance), near, far)
-    return generator.beta(device.count - rank, rank + 1)
+    return np.where(generator.random(size) < float(device.inside.chance), near, far)
 
 
 def _across(rows: Array, generator: np.random.Generator) -> Array:
@@ -81,6 +93,14 @@ def normal_reports(device: DirectionRandomizer, rows: Array, generator: np.rando
     """Draw vectors as `PrivUnitG` reports them."""
     heights = ndtri(_quantiles(device, len(rows), generator))
     return np.asarray(heights[:, None] * rows + _across(rows, generator))
+
+
+def signed_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+    """Draw vectors as `ProjUnit` reports them: the rank counts heights and their opposites."""
+    rank, half = _ranks(device, len(rows), generator), device.count // 2
+    above = np.minimum(rank, device.count - 1 - rank)
+    nearer = (1 + generator.beta(half - above, above + 1)) / 2
+    return _on_sphere(np.where(rank < half, nearer, 1 - nearer), rows, generator)
 
 
 def sphere_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import PrivUnitGRandomizer, PrivUnitRandomizer, Randomizer, SphereSamplingRandomizer
+from sfumato.local.device import (
+    PrivUnitGRandomizer,
+    PrivUnitRandomizer,
+    ProjUnitRandomizer,
+    Randomizer,
+    SphereSamplingRandomizer,
+)
 from sfumato.local.device.vector import directions
 from sfumato.local.device.vector.random_vectors import UNIT, gaussians, on_sphere
 from sfumato.numerics.randomness.source import SimulatedSource
@@ -19,14 +25,14 @@ from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 from tests.local.laws import below_exponential, have_moments, within, worst_odds
 
-KINDS: list[Any] = [PrivUnitRandomizer, PrivUnitGRandomizer, SphereSamplingRandomizer]
+KINDS: list[Any] = [PrivUnitRandomizer, PrivUnitGRandomizer, SphereSamplingRandomizer, ProjUnitRandomizer]
 KNOWN = [[[-3151, -3017, -1010], [1896, -7356, -1160]]]
 TRUTHS = [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.6, 0.0, 0.8), (0.0, -1.0, 0.0)]
 
 
 def small(kind: Any, epsilon: float, candidates: int = 9, **more: Any) -> Any:
     if kind is not SphereSamplingRandomizer:
-        more["candidates"] = candidates
+        more["candidates"] = candidates + (kind is ProjUnitRandomizer and candidates % 2)
     return kind(epsilon=epsilon, dimension=3, **more)
 
 

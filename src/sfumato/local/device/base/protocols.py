@@ -48,6 +48,7 @@ PROTOCOLS: Final = {
     "privunit": "PrivUnitRandomizer",
     "privunit-g": "PrivUnitGRandomizer",
     "projective-geometry-response": "ProjectiveGeometryResponseRandomizer",
+    "projunit": "ProjUnitRandomizer",
     "randomized-response": "RandomizedResponseRandomizer",
     "rappor": "RapporRandomizer",
     "sampled-attribute": "SampledAttributeRandomizer",

@@ -135,6 +135,17 @@ class Randomizer(ABC):
         return 1
 
     @property
+    def report_epsilon(self) -> float:
+        """The loss of all that one client sends, against whoever sees it as that client's.
+
+        Returns
+        -------
+        float
+            `epsilon`; infinite where messages protect only among those of others.
+        """
+        return self.epsilon
+
+    @property
     def digest(self) -> bytes:
         """32 bytes that identify this specification."""
         return self.layout.digest

@@ -303,6 +303,11 @@ class MemoClient:
         self._store, self.protocol, self.memory = store, protocol, memory
 
     @property
+    def generation(self) -> int:
+        """That of the store; see `MemoStore.generation`."""
+        return self._store.generation
+
+    @property
     def memos(self) -> int:
         """How many memos were drawn: private, it stays on the device."""
         return 0 if self.memory is None else int(self.memory.used[0])

@@ -58,6 +58,7 @@ class MemoizingRandomizer(Randomizer):
     __slots__ = ()
 
     max_memos: int
+    permanent_epsilon: Any
 
     @property
     @abstractmethod

@@ -69,6 +69,11 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return 2 / Fraction(self.epsilon)
 
     @property
+    def report_epsilon(self) -> float:
+        """Infinite: all messages of one client together reveal its value."""
+        return float("inf")
+
+    @property
     def messages(self) -> int:
         """How many records each client sends."""
         return len(self.domain) * self.split.shares

@@ -65,6 +65,11 @@ class ShuffledSumRandomizer(NumericRandomizer):
         return self.steps / Fraction(self.epsilon)
 
     @property
+    def report_epsilon(self) -> float:
+        """Infinite: all messages of one client together reveal its value."""
+        return float("inf")
+
+    @property
     def messages(self) -> int:
         """How many records each client sends."""
         return self.split.shares

@@ -69,6 +69,8 @@ class DirectionRandomizer(Randomizer):
 
     chosen: ClassVar[tuple[str, ...]] = ("epsilon", "dimension", "radius")
     """The parameters that a specification is read by; the others follow."""
+    generator: ClassVar[str] = "splitmix-1"
+    """How vectors follow from a seed, in specifications."""
 
     dimension: int
     radius: float = 1.0
@@ -114,7 +116,7 @@ class DirectionRandomizer(Randomizer):
         """
 
     def _chances(self) -> dict[str, Any]:
-        return {"near": self.near, "inside": self.inside.threshold, "vectors": "splitmix-1"}
+        return {"near": self.near, "inside": self.inside.threshold, "vectors": self.generator}
 
     @property
     def odds(self) -> Fraction:
@@ -219,17 +221,25 @@ class CapRandomizer(DirectionRandomizer):
     """
 
     chosen: ClassVar[tuple[str, ...]] = (*DirectionRandomizer.chosen, "candidates")
+    opposites: ClassVar[bool] = False
+    """Whether each of the vectors has its opposite among them."""
 
     candidates: int | None = None
 
     def _check_count(self) -> None:
         if self.candidates is None:
-            wanted = math.ceil(math.log2(8.0) + self.epsilon / math.log(2.0))
-            self._set(candidates=min(max(1 << min(wanted, 12), 64), _MAX))
+            self._set(candidates=self._enough())
         found = _check.integer("candidates", self.candidates, minimum=2)
         if found > _MAX:
             _check.refuse("candidates", f"be at most {_MAX}", found, "take fewer: more gain hardly anything")
+        if self.opposites and found % 2:
+            _check.refuse("candidates", "be even", found, "take one more: each has its opposite")
         self._set(candidates=found)
+
+    def _enough(self) -> int:
+        """Return how many vectors a seed makes where nobody says it."""
+        wanted = math.ceil(math.log2(8.0) + self.epsilon / math.log(2.0))
+        return min(max(1 << min(wanted, 12), 64), _MAX)
 
     @property
     def count(self) -> int:
@@ -237,15 +247,21 @@ class CapRandomizer(DirectionRandomizer):
         return self.candidates or 0
 
     def _best(self, odds: Fraction) -> int:
-        normal, likelier = NormalDist(), float(odds)
+        likelier, heights = float(odds), self._mean_heights()
 
         def gain(near: int) -> float:
-            # The mean of the largest fraction of many normal numbers, and what P adds to it.
+            # What P adds to the mean height.
             part = near / self.count
-            height = normal.pdf(normal.inv_cdf(1 - part)) / part
-            return height * part * (likelier - 1) / (part * likelier + 1 - part)
+            return heights[near - 1] * part * (likelier - 1) / (part * likelier + 1 - part)
 
         return max(range(1, self.count // 2 + 1), key=gain)
+
+    def _mean_heights(self) -> list[float]:
+        """Return about how far the first w vectors point along the truth in the mean, for each w to K/2."""
+        normal = NormalDist()
+        parts = [near / self.count for near in range(1, self.count // 2 + 1)]
+        # The mean of the largest fraction of many normal numbers.
+        return [normal.pdf(normal.inv_cdf(1 - part)) / part for part in parts]
 
 
 @final
