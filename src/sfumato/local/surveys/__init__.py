@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
-    from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
+    from sfumato.local.surveys.sheets.sheet import Sheet, instruction_sheet
+    from sfumato.local.surveys.sheets.words import LANGUAGES
 
 __all__ = [
     "LANGUAGES",
@@ -106,7 +107,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "LANGUAGES": "sfumato.local.surveys.sheets.sheet",
+        "LANGUAGES": "sfumato.local.surveys.sheets.words",
         "BinaryDesign": "sfumato.local.surveys.designs.binary",
         "CategoryRisk": "sfumato.local.surveys.estimates.risk",
         "CheatingDetection": "sfumato.local.surveys.designs.two_groups",

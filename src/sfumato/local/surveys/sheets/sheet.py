@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
@@ -14,19 +14,12 @@ from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_t
 from sfumato.local.surveys.sheets.blocks import Page
 from sfumato.local.surveys.sheets.devices import Device
 from sfumato.local.surveys.sheets.drawing import page_picture
-from sfumato.local.surveys.sheets.english import ENGLISH
-from sfumato.local.surveys.sheets.french import FRENCH
-from sfumato.local.surveys.sheets.german import GERMAN
 from sfumato.local.surveys.sheets.html import html_text
 from sfumato.local.surveys.sheets.plain import plain_text
 from sfumato.local.surveys.sheets.respondent import respondent_page
-from sfumato.local.surveys.sheets.spanish import SPANISH
+from sfumato.local.surveys.sheets.words import words_of
 
-__all__ = ["LANGUAGES", "Sheet", "instruction_sheet"]
-
-_WORDS: Final = {words.language: words for words in (ENGLISH, GERMAN, FRENCH, SPANISH)}
-LANGUAGES: Final = tuple(_WORDS)
-"""The languages of the sheets, by their codes."""
+__all__ = ["Sheet", "instruction_sheet"]
 
 
 @final
@@ -116,10 +109,7 @@ def instruction_sheet(
     >>> "Toss a coin 2 times" in sheet.text()
     True
     """
-    if language not in _WORDS:
-        _check.refuse(
-            "language", f"be one of {', '.join(map(repr, LANGUAGES))}", language, "leave it out for English"
-        )
+    words = words_of(language)
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
@@ -131,7 +121,6 @@ def instruction_sheet(
         _check.refuse_state(
             "design", rule, found, "write the sheet by hand: what stands on these would be false"
         )
-    words = _WORDS[language]
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)
         return Sheet(pages=(page, analyst_page(design, words, question=question)), language=language)

@@ -1,11 +1,22 @@
-"""The words of an instruction sheet, in one language."""
+"""The words of an instruction sheet, in one language; each language is a file of `languages`."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from typing import final
+from functools import cache
+from importlib.resources import files
+from typing import Final, final
 
-__all__ = ["Words"]
+from sfumato import _check
+
+__all__ = ["LANGUAGES", "Words", "words_of"]
+
+_FOLDER: Final = files("sfumato.local.surveys.sheets") / "languages"
+_FOUND: Final = sorted(file.name.removesuffix(".toml") for file in _FOLDER.iterdir())
+
+LANGUAGES: Final = tuple(sorted(_FOUND, key=lambda code: code != "en"))
+"""The languages of the sheets, by their codes; English is the first."""
 
 
 @final
@@ -74,3 +85,24 @@ class Words:
     unseen: str
     unknown: str
     once: str
+
+
+@cache
+def words_of(language: str) -> Words:
+    """Return the words of a language.
+
+    Parameters
+    ----------
+    language : str
+        One of `LANGUAGES`.
+
+    Raises
+    ------
+    ParameterError
+        If there is no file for it.
+    """
+    if language not in LANGUAGES:
+        known = ", ".join(map(repr, LANGUAGES))
+        _check.refuse("language", f"be one of {known}", language, "leave it out for English")
+    text = (_FOLDER / f"{language}.toml").read_text("utf-8")
+    return Words(language=language, **tomllib.loads(text))
