@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.local.surveys import ForcedCategory, TwoCoins, instruction_sheet
+from sfumato.local.surveys import ForcedCategory, TwoCoins, UnrelatedNumber, instruction_sheet
 from tests.cases import cases
 
 
@@ -187,6 +187,39 @@ def test_separators_blank_cells_and_standard_input(separator: str, tmp_path: Pat
         assert done.stderr == f"{blank} blank cells: no answer, left out\n"
         facts = json.loads(done.stdout)
         assert (facts["respondents"], facts["estimates"][0]["estimate"]) == (1000, 0.2)
+
+
+NUMBER = ("--chance", "lower=0", "--chance", "upper=3")
+
+
+def test_numbers_have_sheets_and_means(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("said\n" + "0\n3\n2\n0\n1\n" * 40)
+    even = (*NUMBER, "--chance", "truth=1/2", "--chance", "other=0:1/4,1:1/4,2:1/4,3:1/4")
+    sheet = run("design", "unrelated-number", "--question", "How often?", *even)
+    assert "Write down your true number." in sheet.stdout
+    assert "epsilon = 1.6095" in sheet.stdout
+    facts = json.loads(
+        run("analyse", path, "--column", "said", "--design", "unrelated-number", *even, "--json").stdout
+    )
+    expected = UnrelatedNumber(lower=0, upper=3, truth="1/2", other=dict.fromkeys(range(4), "1/4")).estimate(
+        {0: 80, 1: 40, 2: 40, 3: 40}
+    )
+    (found,) = facts["estimates"]
+    assert (found["name"], found["estimate"], found["lower"]) == ("mean", 0.9, expected.interval().lower)
+    assert facts["misfit"] == 1.0
+    noise = (*NUMBER, "--chance", "noise=0:1/2,1:1/2")
+    how = ("--column", "said", "--design", "additive-scrambling", *noise, "--method", "wald")
+    assert "epsilon infinite" in run("analyse", path, *how).stdout
+    wrapped = run("design", "additive-scrambling", "--question", "Q?", *noise, "--chance", "wrap=yes")
+    assert "different ones give equal answers" in wrapped.stderr
+    for chance, part in (
+        ("noise=0:1/2;1:1/2", "must be noise=NUMBER:CHANCE"),
+        ("upper=three", "must be upper=NUMBER"),
+        ("wrap=on", "wrap=yes or wrap=no"),
+    ):
+        bad = run("design", "additive-scrambling", "--question", "Q?", *NUMBER, "--chance", chance)
+        assert part in bad.stderr
 
 
 def test_a_separator_is_one_character(answers: Path) -> None:

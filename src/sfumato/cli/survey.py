@@ -42,11 +42,15 @@ class Kind(Enum):
     KUK = "kuk"
     MANGAT = "mangat"
     TRIANGULAR = "triangular"
+    ADDITIVE_SCRAMBLING = "additive-scrambling"
+    MULTIPLICATIVE_SCRAMBLING = "multiplicative-scrambling"
+    UNRELATED_NUMBER = "unrelated-number"
 
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
-_CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
+_CHANCES: Final = "Parameters of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
+_NUMBERS: Final = {Kind.ADDITIVE_SCRAMBLING, Kind.MULTIPLICATIVE_SCRAMBLING, Kind.UNRELATED_NUMBER}
 
 Chances: TypeAlias = Annotated[
     list[str] | None, typer.Option("--chance", metavar="NAME=CHANCE", help=_CHANCES)
@@ -113,11 +117,15 @@ def analyse(
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     method: Annotated[
-        str, typer.Option("--method", help="Of the intervals: clopper-pearson, wilson or wald.")
-    ] = "clopper-pearson",
+        str | None,
+        typer.Option(
+            "--method",
+            help="Of the intervals: clopper-pearson, wilson or wald; of a mean bernstein, hoeffding or wald.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Estimate a prevalence, or the shares of categories, from randomized answers."""
+    """Estimate a prevalence, the shares of categories or a mean from randomized answers."""
     made = _design(design, chance, categories)
     if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
         remedy = "use sfumato.local.surveys in Python for two samples"
@@ -129,15 +137,8 @@ def analyse(
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
     answers = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
     estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
-    interval = estimate.interval(level, method)
-    binary = isinstance(estimate, surveys.Prevalence)
-    rows = (
-        [("prevalence", estimate.prevalence, estimate.stddev, interval.lower, interval.upper)]
-        if binary
-        else list(
-            zip(map(str, made.categories), estimate.shares, estimate.stddev, *interval[:2], strict=True)
-        )
-    )
+    rows = _rows(estimate, level, method)
+    one = isinstance(estimate, surveys.Prevalence | surveys.NumberEstimate)
     if as_json:
         names = ("name", "estimate", "stddev", "lower", "upper")
         shown = [dict(zip(names, (row[0], *map(_number, row[1:])), strict=True)) for row in rows]
@@ -147,7 +148,7 @@ def analyse(
             "epsilon": None if math.isinf(made.epsilon) else made.epsilon,
             "estimates": shown,
         }
-        typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if binary else {}))))
+        typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if one else {}))))
         return
     for name, value, stddev, lower, upper in rows:
         typer.echo(
@@ -156,8 +157,19 @@ def analyse(
     each = "infinite, as an answer rules a truth out,"
     epsilon = each if math.isinf(made.epsilon) else text_above(made.epsilon)
     typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
-    if binary and estimate.misfit < 0.01:
+    if one and estimate.misfit < 0.01:
         typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
+
+
+def _rows(estimate: Any, level: float, method: str | None) -> list[tuple[str, float, float, float, float]]:
+    """Return what was estimated: name, estimate, standard deviation and interval."""
+    interval = estimate.interval(level) if method is None else estimate.interval(level, method)
+    if isinstance(estimate, surveys.Prevalence):
+        return [("prevalence", estimate.prevalence, estimate.stddev, interval.lower, interval.upper)]
+    if isinstance(estimate, surveys.NumberEstimate):
+        return [("mean", estimate.mean, estimate.stddev, interval.lower, interval.upper)]
+    names = map(str, estimate.design.categories)
+    return list(zip(names, estimate.shares, estimate.stddev, *interval[:2], strict=True))
 
 
 def _design(
@@ -174,7 +186,7 @@ def _design(
             _check.refuse(
                 "chance", f"be NAME=CHANCE with a name among {known}", text, f"{kind.value} has these"
             )
-        values[name] = tuple(value.split(",")) if name in {"forced", "between"} else value
+        values[name] = _value(name, value, kind)
     if (categories is not None) != ("names" in fields):
         rule = "be given" if "names" in fields else "be left out"
         _check.refuse("categories", rule, categories, "they are those of forced-category")
@@ -185,6 +197,26 @@ def _design(
             _check.refuse("chance", f"be given for {name} of {kind.value}", None, f"pass --chance {name}=2/3")
     found: surveys.Design | surveys.UnrelatedQuestionTwoSamples = made(**values)
     return found
+
+
+def _value(name: str, text: str, kind: Kind) -> Any:
+    """Return a parameter of a design as it is written: a chance, a list of them, or what numbers need."""
+    if name in {"forced", "between"}:
+        return tuple(text.split(","))
+    if kind not in _NUMBERS or name == "truth":
+        return text
+    if name == "wrap":
+        if text not in {"yes", "no"}:
+            _check.refuse("chance", "be wrap=yes or wrap=no", text, "leave it out for plain sums")
+        return text == "yes"
+    try:
+        if name in {"lower", "upper"}:
+            return int(text)
+        pairs = [part.split(":") for part in text.split(",")]
+        return [(int(number), part) for number, part in pairs]
+    except ValueError:
+        rule = f"be {name}=NUMBER" if name in {"lower", "upper"} else f"be {name}=NUMBER:CHANCE,..."
+        _check.refuse("chance", rule, text, "write lower=0, upper=9 or noise=0:1/2,1:1/4,2:1/4")
 
 
 def _spelled(answers: list[Any], design: Any) -> list[Any]:

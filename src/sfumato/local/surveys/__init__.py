@@ -48,12 +48,19 @@ if TYPE_CHECKING:
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
+    from sfumato.local.surveys.quantitative.additive import AdditiveScrambling
+    from sfumato.local.surveys.quantitative.mean_planning import respondents_for_mean
+    from sfumato.local.surveys.quantitative.multiplicative import MultiplicativeScrambling
+    from sfumato.local.surveys.quantitative.number_design import NumberDesign
+    from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
+    from sfumato.local.surveys.quantitative.unrelated_number import UnrelatedNumber
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
     from sfumato.local.surveys.sheets.sheet import Sheet, instruction_sheet
     from sfumato.local.surveys.sheets.words import LANGUAGES
 
 __all__ = [
     "LANGUAGES",
+    "AdditiveScrambling",
     "BinaryDesign",
     "CategoryRisk",
     "CheatingDetection",
@@ -70,6 +77,9 @@ __all__ = [
     "Mangat",
     "MatrixDesign",
     "MatrixShares",
+    "MultiplicativeScrambling",
+    "NumberDesign",
+    "NumberEstimate",
     "Plan",
     "Prevalence",
     "PrevalenceDifference",
@@ -83,6 +93,7 @@ __all__ = [
     "Triangular",
     "TwoCoins",
     "TwoSamplePrevalence",
+    "UnrelatedNumber",
     "UnrelatedQuestion",
     "UnrelatedQuestionTwoSamples",
     "Warner",
@@ -97,6 +108,7 @@ __all__ = [
     "power_between",
     "respondents_between",
     "respondents_for_margin",
+    "respondents_for_mean",
     "respondents_to_tell",
     "samples_for_margin",
     "stratified",
@@ -108,6 +120,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "LANGUAGES": "sfumato.local.surveys.sheets.words",
+        "AdditiveScrambling": "sfumato.local.surveys.quantitative.additive",
         "BinaryDesign": "sfumato.local.surveys.designs.binary",
         "CategoryRisk": "sfumato.local.surveys.estimates.risk",
         "CheatingDetection": "sfumato.local.surveys.designs.two_groups",
@@ -124,6 +137,9 @@ __getattr__, __dir__ = attach(
         "Mangat": "sfumato.local.surveys.designs.one_sided",
         "MatrixDesign": "sfumato.local.surveys.designs.matrix",
         "MatrixShares": "sfumato.local.surveys.estimates.matrix_shares",
+        "MultiplicativeScrambling": "sfumato.local.surveys.quantitative.multiplicative",
+        "NumberDesign": "sfumato.local.surveys.quantitative.number_design",
+        "NumberEstimate": "sfumato.local.surveys.quantitative.number_estimate",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
@@ -137,6 +153,7 @@ __getattr__, __dir__ = attach(
         "Triangular": "sfumato.local.surveys.designs.one_sided",
         "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
+        "UnrelatedNumber": "sfumato.local.surveys.quantitative.unrelated_number",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
         "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
         "Warner": "sfumato.local.surveys.designs.yes_or_no",
@@ -151,6 +168,7 @@ __getattr__, __dir__ = attach(
         "power_between": "sfumato.local.surveys.inference.power",
         "respondents_between": "sfumato.local.surveys.inference.power",
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
+        "respondents_for_mean": "sfumato.local.surveys.quantitative.mean_planning",
         "respondents_to_tell": "sfumato.local.surveys.inference.power",
         "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
         "stratified": "sfumato.local.surveys.inference.weighting",

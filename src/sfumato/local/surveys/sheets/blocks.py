@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, final
 
-__all__ = ["Block", "Boxes", "Heading", "Listed", "Page", "Spinner", "Steps", "Table", "Text"]
+__all__ = ["Blank", "Block", "Boxes", "Heading", "Listed", "Page", "Spinner", "Steps", "Table", "Text"]
 
 
 @final
@@ -62,13 +62,19 @@ class Boxes:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Blank:
+    """A place to write a number in."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Spinner:
     """A circle of areas, each with its letter and its part of the whole."""
 
     areas: tuple[tuple[str, Fraction], ...]
 
 
-Block: TypeAlias = Heading | Text | Steps | Listed | Table | Boxes | Spinner
+Block: TypeAlias = Heading | Text | Steps | Listed | Table | Boxes | Blank | Spinner
 
 
 @final

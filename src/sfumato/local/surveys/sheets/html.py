@@ -7,6 +7,7 @@ from html import escape
 from typing import Final
 
 from sfumato.local.surveys.sheets.blocks import (
+    Blank,
     Block,
     Boxes,
     Heading,
@@ -36,6 +37,7 @@ th, td { border: 1px solid #888; padding: .25em .7em; text-align: left }
 .boxes { display: flex; flex-wrap: wrap; gap: 2.5em; margin: .8em 0; font-size: 1.2em }
 .boxes span::before { content: ""; display: inline-block; width: .9em; height: .9em; border: 1.5px solid #000;
   margin-right: .5em; vertical-align: -.1em }
+.blank { width: 8em; height: 2em; border: 1.5px solid #000; margin: .8em 0 }
 svg { display: block; margin: .5em auto; break-inside: avoid }
 @media print { body { margin: 0; max-width: none } section { padding: 0 } section + section { border: 0 } }
 """
@@ -79,7 +81,7 @@ def _element(block: Block) -> str:
             return _rarer(block)
 
 
-def _rarer(block: Boxes | Spinner | Table) -> str:
+def _rarer(block: Blank | Boxes | Spinner | Table) -> str:
     match block:
         case Boxes(labels):
             return (
@@ -87,6 +89,8 @@ def _rarer(block: Boxes | Spinner | Table) -> str:
                 + "".join(f"<span>{escape(label)}</span>" for label in labels)
                 + "</div>"
             )
+        case Blank():
+            return '<p class="blank"></p>'
         case Spinner():
             return spinner_picture(block)
         case Table(headings, rows):

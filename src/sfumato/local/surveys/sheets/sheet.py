@@ -10,11 +10,13 @@ from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples
 from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
+from sfumato.local.surveys.quantitative.number_design import NumberDesign
 from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_two
 from sfumato.local.surveys.sheets.blocks import Page
 from sfumato.local.surveys.sheets.devices import Device
 from sfumato.local.surveys.sheets.drawing import page_picture
 from sfumato.local.surveys.sheets.html import html_text
+from sfumato.local.surveys.sheets.number_pages import number_analyst_page, number_respondent_page
 from sfumato.local.surveys.sheets.plain import plain_text
 from sfumato.local.surveys.sheets.respondent import respondent_page
 from sfumato.local.surveys.sheets.words import words_of
@@ -90,9 +92,9 @@ def instruction_sheet(
     ----------
     design : Design or UnrelatedQuestionTwoSamples
     question : str
-        The sensitive question; answered by yes or no, or by one of the categories.
+        The sensitive question; answered by yes or no, by one of the categories, or by a number.
     other : str
-        The harmless question, of the designs that have one.
+        The harmless question, of the designs that have one; an `UnrelatedNumber` may leave it to a device.
     language : {"en", "de", "fr", "es"}
         Of all but the questions and the categories.
     device : {"auto", "coin", "die", "spinner"}
@@ -113,6 +115,10 @@ def instruction_sheet(
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
+    if isinstance(design, NumberDesign):
+        first = number_respondent_page(design, words, question=question, other=other, device=device)
+        second = number_analyst_page(design, words, question=question, other=other)
+        return Sheet(pages=(first, second), language=language)
     if not isinstance(design, UnrelatedQuestionTwoSamples) and (not design.tasks or math.isinf(design.odds)):
         rule, found = (
             "leave every answer possible for every truth",

@@ -85,9 +85,27 @@ class Words:
     unseen: str
     unknown: str
     once: str
+    number_range: str
+    number_truth_task: str
+    number_say_task: str
+    number_other_task: str
+    add_task: str
+    subtract_task: str
+    leave_task: str
+    multiply_task: str
+    wrap: str
+    write: str
+    number_shows: str
+    number_certain: str
+    chance: str
+    weight: str
+    mean: str
+    number_where: str
+    number_size_note: str
+    epsilon_infinite: str
+    unknown_number: str
 
 
-@cache
 def words_of(language: str) -> Words:
     """Return the words of a language.
 
@@ -104,5 +122,10 @@ def words_of(language: str) -> Words:
     if language not in LANGUAGES:
         known = ", ".join(map(repr, LANGUAGES))
         _check.refuse("language", f"be one of {known}", language, "leave it out for English")
+    return _read(language)
+
+
+@cache
+def _read(language: str) -> Words:
     text = (_FOLDER / f"{language}.toml").read_text("utf-8")
     return Words(language=language, **tomllib.loads(text))
