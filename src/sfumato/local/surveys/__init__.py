@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
     from sfumato.local.surveys.quantitative.unrelated_number import UnrelatedNumber
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
+    from sfumato.local.surveys.scores.score_estimate import ScoreEstimate
+    from sfumato.local.surveys.scores.sum_score import SumScore
     from sfumato.local.surveys.sheets.sheet import Sheet, instruction_sheet
     from sfumato.local.surveys.sheets.words import LANGUAGES
 
@@ -85,10 +87,12 @@ __all__ = [
     "PrevalenceDifference",
     "RespondentRisk",
     "SamplesPlan",
+    "ScoreEstimate",
     "Shares",
     "Sheet",
     "StochasticLieDetector",
     "Stratified",
+    "SumScore",
     "Task",
     "Triangular",
     "TwoCoins",
@@ -145,10 +149,12 @@ __getattr__, __dir__ = attach(
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
+        "ScoreEstimate": "sfumato.local.surveys.scores.score_estimate",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "StochasticLieDetector": "sfumato.local.surveys.designs.two_groups",
         "Stratified": "sfumato.local.surveys.inference.weighting",
+        "SumScore": "sfumato.local.surveys.scores.sum_score",
         "Task": "sfumato.local.surveys.designs.tasks",
         "Triangular": "sfumato.local.surveys.designs.one_sided",
         "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",
