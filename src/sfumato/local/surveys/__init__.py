@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         respondents_between,
         respondents_to_tell,
     )
+    from sfumato.local.surveys.inference.power_curve import PowerAnalysis, PowerCurve, warner_for_epsilon
     from sfumato.local.surveys.inference.sample_size import (
         Plan,
         SamplesPlan,
@@ -83,6 +84,8 @@ __all__ = [
     "NumberDesign",
     "NumberEstimate",
     "Plan",
+    "PowerAnalysis",
+    "PowerCurve",
     "Prevalence",
     "PrevalenceDifference",
     "RespondentRisk",
@@ -117,6 +120,7 @@ __all__ = [
     "samples_for_margin",
     "stratified",
     "two_sample",
+    "warner_for_epsilon",
     "weighted",
 ]
 
@@ -145,6 +149,8 @@ __getattr__, __dir__ = attach(
         "NumberDesign": "sfumato.local.surveys.quantitative.number_design",
         "NumberEstimate": "sfumato.local.surveys.quantitative.number_estimate",
         "Plan": "sfumato.local.surveys.inference.sample_size",
+        "PowerAnalysis": "sfumato.local.surveys.inference.power_curve",
+        "PowerCurve": "sfumato.local.surveys.inference.power_curve",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
@@ -179,6 +185,7 @@ __getattr__, __dir__ = attach(
         "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
         "stratified": "sfumato.local.surveys.inference.weighting",
         "two_sample": "sfumato.local.surveys.inference.hypothesis_tests",
+        "warner_for_epsilon": "sfumato.local.surveys.inference.power_curve",
         "weighted": "sfumato.local.surveys.inference.weighting",
     },
 )
