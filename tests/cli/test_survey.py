@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.local.surveys import ForcedCategory, TwoCoins, UnrelatedNumber, instruction_sheet
+from sfumato.local.surveys import Crosswise, ForcedCategory, TwoCoins, UnrelatedNumber, instruction_sheet
 from tests.cases import cases
 
 
@@ -26,10 +26,11 @@ def answers(tmp_path: Path) -> Path:
     path = tmp_path / "answers.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "said", "sagte", "zero"])
+        writer.writerow(["id", "said", "sagte", "zero", "words"])
         for place in range(1000):
             yes = place % 20 < 7
-            writer.writerow([place, "yes" if yes else "no", "ja" if yes else "nein", int(yes)])
+            german = "ja" if yes else "nein"
+            writer.writerow([place, "yes" if yes else "no", german, int(yes), "aye" if yes else "nee"])
     return path
 
 
@@ -81,7 +82,14 @@ def test_every_design_has_a_sheet(design: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [("--column", "said"), ("--column", "sagte", "--labels", "nein,ja"), ("--column", "zero")]
+    "how",
+    [
+        ("--column", "said"),
+        ("--column", "sagte"),
+        ("--column", "sagte", "--labels", "nein,ja"),
+        ("--column", "words", "--labels", "nee,aye"),
+        ("--column", "zero"),
+    ],
 )
 def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
     result = run("analyse", answers, *how, "--design", "two-coins", "--json")
@@ -143,7 +151,14 @@ def test_categories_come_from_parquet(tmp_path: Path) -> None:
         (("design", "two-coins", "--question", "Q?", "--language", "xx"), "language must be"),
         (("analyse", "missing.csv", "--column", "said", "--design", "two-coins"), "missing.csv"),
         (("analyse", "ANSWERS", "--column", "nowhere", "--design", "two-coins"), "nowhere"),
-        (("analyse", "ANSWERS", "--column", "sagte", "--design", "two-coins"), "answers must each be one of"),
+        (
+            ("analyse", "ANSWERS", "--column", "words", "--design", "two-coins"),
+            "answers must each be one of 'no', 'yes', in any capitals, or as sheets in en, de",
+        ),
+        (
+            ("analyse", "ANSWERS", "--column", "words", "--design", "two-coins", "--labels", "nay,aye"),
+            "labels must name every answer in the column",
+        ),
         (("analyse", "ANSWERS", "--column", "id", "--design", "two-coins"), "answers must each be one of"),
         (
             ("analyse", "ANSWERS", "--column", "said", "--design", "two-coins", "--labels", "a"),
@@ -164,7 +179,7 @@ def test_errors_are_one_line_and_show_no_answer(answers: Path, arguments: tuple[
     (line,) = result.stderr.splitlines()
     assert part in line
     assert "999" not in line
-    assert "nein" not in line
+    assert "nee" not in line
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", "~"])
@@ -240,6 +255,19 @@ def test_capitals_do_not_matter_unless_they_tell_answers_apart(tmp_path: Path) -
     how = ("--design", "forced-category", "--chance", "truth=1/2", "--categories", "a,b")
     path.write_text("said\n" + "A\nB\n" * 100)
     assert "200 respondents" in run("analyse", path, "--column", "said", *how).stdout
+
+
+@cases("words", ["YES no", "Ja NEIN", "Oui non", "Sí no", "si No", "gleich verschieden", "pareil Différent"])
+def test_answers_are_read_in_every_language_of_the_sheets(words: str) -> None:
+    yes, no = words.split()
+    crosswise = yes.islower() and len(yes) > 3
+    design = ("crosswise", "--chance", "innocuous=1/4") if crosswise else ("two-coins",)
+    result = run(
+        "analyse", "-", "--column", "said", "--json", "--design", *design, stdin=f"said\n{yes}\n{no}\n{yes}\n"
+    )
+    assert result.exit_code == 0, result.output
+    made = Crosswise(innocuous="1/4") if crosswise else TwoCoins()
+    assert json.loads(result.stdout)["estimates"][0]["estimate"] == made.estimate([1, 0, 1]).prevalence
 
 
 def test_an_infinite_epsilon_is_said(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
+from unicodedata import combining, normalize
 
 import typer
 
@@ -16,6 +17,8 @@ from sfumato._wire import Format
 from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.output.writing import write_text
 from sfumato.local import surveys
+from sfumato.local.surveys.sheets.respondent import label
+from sfumato.local.surveys.sheets.words import words_of
 from sfumato.privacy._outward import text_above
 
 __all__ = ["Kind", "app"]
@@ -107,7 +110,7 @@ def analyse(
     categories: Categories = None,
     labels: Annotated[
         str | None,
-        typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not in English."),
+        typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not as on a sheet."),
     ] = None,
     separator: Annotated[
         str | None,
@@ -220,11 +223,36 @@ def _value(name: str, text: str, kind: Kind) -> Any:
 
 
 def _spelled(answers: list[Any], design: Any) -> list[Any]:
-    """Return the answers as the design spells them: "Yes" and "YES" are "yes", unless both are answers."""
-    known = {answer.casefold(): answer for answer in design.answers if isinstance(answer, str)}
-    if len(known) < len(design.answers):
-        return answers
-    return [known.get(answer.casefold(), answer) if isinstance(answer, str) else answer for answer in answers]
+    """Return the answers as the design spells them: in any capitals, and as the sheets in each language say.
+
+    "Yes", "YES", "Ja", "oui" and "si" are "yes". Where two answers differ by capitals alone these count.
+    """
+    own = {_folded(answer): answer for answer in design.answers if isinstance(answer, str)}
+    exact = len(own) < sum(isinstance(answer, str) for answer in design.answers)
+    known = {} if exact else _translations(design) | own
+    found = [known.get(_folded(answer), answer) if isinstance(answer, str) else answer for answer in answers]
+    if not {answer for answer in found if isinstance(answer, str)} <= set(design.answers):
+        rule = f"each be one of {', '.join(map(repr, design.answers))}"
+        if not exact:
+            rule += f", in any capitals, or as sheets in {', '.join(surveys.LANGUAGES)} say it"
+        remedy = "correct them, or name the two by --labels NO,YES"
+        _check.refuse_state("answers", rule, "another text is among them", remedy)
+    return found
+
+
+def _translations(design: Any) -> dict[str, str]:
+    """Return what the sheets in each language call the answers of a design."""
+    texts = [answer for answer in design.answers if isinstance(answer, str)]
+    return {
+        _folded(label(answer, words_of(language))): answer
+        for language in surveys.LANGUAGES
+        for answer in texts
+    }
+
+
+def _folded(text: str) -> str:
+    """Return a text without capitals and accents."""
+    return "".join(mark for mark in normalize("NFKD", text.casefold()) if not combining(mark))
 
 
 def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:
@@ -234,7 +262,11 @@ def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:
         order = ",".join(map(str, design.answers))
         _check.refuse("labels", f"be {len(design.answers)} different texts", labels, f"in the order {order}")
     known = dict(zip(names, design.answers, strict=True))
-    return [known.get(str(answer)) for answer in answers]
+    if not {str(answer) for answer in answers} <= known.keys():
+        _check.refuse(
+            "labels", "name every answer in the column", labels, "add what is missing, or correct it"
+        )
+    return [known[str(answer)] for answer in answers]
 
 
 def _number(value: float) -> float | None:
