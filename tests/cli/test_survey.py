@@ -13,7 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.local.surveys import Crosswise, ForcedCategory, TwoCoins, UnrelatedNumber, instruction_sheet
+from sfumato.local.surveys import (
+    Crosswise,
+    ForcedCategory,
+    SurveyReport,
+    TwoCoins,
+    UnrelatedNumber,
+    instruction_sheet,
+)
 from tests.cases import cases
 
 
@@ -110,6 +117,24 @@ def test_answers_are_estimated_in_words(answers: Path) -> None:
     assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1409 to 0.2591"
     assert lines[1] == "1000 respondents; epsilon 1.09862 for each answer"
     assert result.stderr == ""
+
+
+def test_a_report_is_written_as_html_or_text(tmp_path: Path) -> None:
+    rows = "Ja\nnein\n,\n\nJA\n".replace(",\n", "")
+    how = ("--column", "said", "--design", "two-coins", "--question", "Have you <ever>?", "--language", "de")
+    estimate = TwoCoins().estimate(["yes", "no", "yes"])
+    report = SurveyReport(question="Have you <ever>?", estimate=estimate, left_out=1, language="de")
+    source = tmp_path / "answers.csv"
+    source.write_text("said,more\n" + rows.replace("\n", ",1\n"))
+    for ending, content in (("html", report.html()), ("txt", report.text())):
+        output = tmp_path / f"report.{ending}"
+        result = run("report", source, *how, "--output", output)
+        assert (result.exit_code, result.output) == (0, "")
+        assert output.read_text("utf-8") == content
+    assert run("report", source, *how).stdout.rstrip() == report.text().rstrip()
+    bad = run("report", source, *how, "--output", tmp_path / "report.pdf")
+    assert bad.exit_code == 2
+    assert "output must end with .html or .txt" in bad.stderr
 
 
 def test_answers_that_do_not_fit_are_told(answers: Path) -> None:

@@ -53,6 +53,7 @@ class Kind(Enum):
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Parameters of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
+_REPORTS: Final = (".html", ".txt")
 _NUMBERS: Final = {Kind.ADDITIVE_SCRAMBLING, Kind.MULTIPLICATIVE_SCRAMBLING, Kind.UNRELATED_NUMBER}
 
 Chances: TypeAlias = Annotated[
@@ -60,6 +61,28 @@ Chances: TypeAlias = Annotated[
 ]
 Categories: TypeAlias = Annotated[
     str | None, typer.Option("--categories", metavar="A,B,C", help="What may be answered: forced-category.")
+]
+Source: TypeAlias = Annotated[
+    Path,
+    typer.Argument(help="CSV or Parquet with a row for each respondent; '-' reads CSV from standard input."),
+]
+Column: TypeAlias = Annotated[str, typer.Option("--column", help="The column of the answers.")]
+Asked: TypeAlias = Annotated[Kind, typer.Option("--design", help="How the question was asked.")]
+Labels: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not as on a sheet."),
+]
+Separator: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--separator", metavar="C", help="Between columns of a CSV; else , ; tab or | as it has."),
+]
+Level: TypeAlias = Annotated[float, typer.Option("--level", help="Of the intervals.")]
+Method: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="Of the intervals: clopper-pearson, wilson or wald; of a mean bernstein, hoeffding or wald.",
+    ),
 ]
 
 
@@ -97,49 +120,23 @@ def design_sheet(
 
 @app.command()
 def analyse(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV or Parquet with one row for each respondent; '-' reads CSV from standard input."
-        ),
-    ],
+    source: Source,
     *,
-    column: Annotated[str, typer.Option("--column", help="The column of the answers.")],
-    design: Annotated[Kind, typer.Option("--design", help="How the question was asked.")],
+    column: Column,
+    design: Asked,
     chance: Chances = None,
     categories: Categories = None,
-    labels: Annotated[
-        str | None,
-        typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not as on a sheet."),
-    ] = None,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            "--separator", metavar="C", help="Between columns of a CSV; by default , ; tab or | as it has."
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            help="Of the intervals: clopper-pearson, wilson or wald; of a mean bernstein, hoeffding or wald.",
-        ),
-    ] = None,
+    labels: Labels = None,
+    separator: Separator = None,
+    level: Level = 0.95,
+    method: Method = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate a prevalence, the shares of categories or a mean from randomized answers."""
-    made = _design(design, chance, categories)
-    if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
-        remedy = "use sfumato.local.surveys in Python for two samples"
-        _check.refuse("design", "be that of one sample", design.value, remedy)
-    cells = read_column(source, column, separator)
-    answers = [cell for cell in cells if not is_blank(cell)]
-    if len(answers) < len(cells):
-        left = len(cells) - len(answers)
+    made = _of_one_sample(_design(design, chance, categories), design)
+    estimate, left = _estimated(read_column(source, column, separator), made, labels)
+    if left:
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
-    answers = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
-    estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
     rows = _rows(estimate, level, method)
     one = isinstance(estimate, surveys.Prevalence | surveys.NumberEstimate)
     if as_json:
@@ -162,6 +159,52 @@ def analyse(
     typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
     if one and estimate.misfit < 0.01:
         typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
+
+
+@app.command()
+def report(
+    source: Source,
+    *,
+    question: Annotated[str, typer.Option("--question", help="The question, as it was asked.")],
+    column: Column,
+    design: Asked,
+    chance: Chances = None,
+    categories: Categories = None,
+    labels: Labels = None,
+    separator: Separator = None,
+    level: Level = 0.95,
+    method: Method = None,
+    language: Annotated[str, typer.Option("--language", help="en, de, fr or es.")] = "en",
+    output: Annotated[
+        Path | None, typer.Option("--output", help="A file *.html or *.txt; else text is printed.")
+    ] = None,
+) -> None:
+    """Write the report of one survey: what was found, how it was asked, and what an answer shows."""
+    if output is not None and output.suffix.lower() not in _REPORTS:
+        _check.refuse("output", f"end with {' or '.join(_REPORTS)}", str(output), "the ending is the format")
+    made = _of_one_sample(_design(design, chance, categories), design)
+    estimate, left = _estimated(read_column(source, column, separator), made, labels)
+    found = surveys.SurveyReport(
+        question=question, estimate=estimate, level=level, method=method, left_out=left, language=language
+    )
+    if output is None:
+        typer.echo(found.text())
+    else:
+        write_text(output, found.html() if output.suffix.lower() == ".html" else found.text())
+
+
+def _of_one_sample(made: object, kind: Kind) -> Any:
+    if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
+        remedy = "use sfumato.local.surveys in Python for two samples"
+        _check.refuse("design", "be that of one sample", kind.value, remedy)
+    return made
+
+
+def _estimated(cells: list[Any], made: Any, labels: str | None) -> tuple[Any, int]:
+    """Return what a column's answers say, and how many of its cells are blank."""
+    answers = [cell for cell in cells if not is_blank(cell)]
+    spelled = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
+    return made.estimate(spelled), len(cells) - len(answers)
 
 
 def _rows(estimate: Any, level: float, method: str | None) -> list[tuple[str, float, float, float, float]]:

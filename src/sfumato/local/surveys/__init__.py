@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
     from sfumato.local.surveys.quantitative.unrelated_number import UnrelatedNumber
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
+    from sfumato.local.surveys.reports.survey_report import SurveyReport
     from sfumato.local.surveys.scores.score_estimate import ScoreEstimate
     from sfumato.local.surveys.scores.sum_score import SumScore
     from sfumato.local.surveys.sheets.sheet import Sheet, instruction_sheet
@@ -96,6 +97,7 @@ __all__ = [
     "StochasticLieDetector",
     "Stratified",
     "SumScore",
+    "SurveyReport",
     "Task",
     "Triangular",
     "TwoCoins",
@@ -161,6 +163,7 @@ __getattr__, __dir__ = attach(
         "StochasticLieDetector": "sfumato.local.surveys.designs.two_groups",
         "Stratified": "sfumato.local.surveys.inference.weighting",
         "SumScore": "sfumato.local.surveys.scores.sum_score",
+        "SurveyReport": "sfumato.local.surveys.reports.survey_report",
         "Task": "sfumato.local.surveys.designs.tasks",
         "Triangular": "sfumato.local.surveys.designs.one_sided",
         "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",

@@ -17,7 +17,7 @@ from sfumato.local.surveys.sheets.words import Words
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import text_above
 
-__all__ = ["analyst_page", "analyst_page_of_two", "privacy"]
+__all__ = ["analyst_page", "analyst_page_of_two", "chances", "privacy"]
 
 _MARGINS: Final = (0.1, 0.05, 0.03, 0.02, 0.01)
 
@@ -32,7 +32,7 @@ def analyst_page(design: Design, words: Words, *, question: str) -> Page:
     question : str
     """
     blocks: list[Block] = [Text(question, loud=True), Text(repr(design), formula=True)]
-    blocks += [Heading(words.chances), _chances(design, words), Heading(words.estimator)]
+    blocks += [Heading(words.chances), chances(design, words), Heading(words.estimator)]
     if isinstance(design, BinaryDesign):
         blocks += _estimator(design, words)
     else:
@@ -78,7 +78,14 @@ def analyst_page_of_two(design: UnrelatedQuestionTwoSamples, words: Words, *, qu
     )
 
 
-def _chances(design: Design, words: Words) -> Table:
+def chances(design: Design, words: Words) -> Table:
+    """Return the chance of each answer, for each truth.
+
+    Parameters
+    ----------
+    design : Design
+    words : Words
+    """
     answers = [label(answer, words) for answer in design.answers]
     if isinstance(design, BinaryDesign):
         rows = zip(answers, *design.transition, strict=True)

@@ -19,7 +19,7 @@ from sfumato.local.surveys.sheets.words import Words
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import text_above
 
-__all__ = ["number_analyst_page", "number_respondent_page"]
+__all__ = ["number_analyst_page", "number_respondent_page", "task_chances"]
 
 _PARTS: Final = (0.1, 0.05, 0.03, 0.02, 0.01)
 
@@ -71,7 +71,6 @@ def number_analyst_page(design: NumberDesign, words: Words, *, question: str, ot
     other : str
         The harmless question, if there is one.
     """
-    chances = tuple((_task(task, words), str(task.chance)) for task in design.tasks)
     weights = zip(map(str, design.answers), design.weights.tolist(), strict=True)
     formula = f"{words.mean} = m\nstddev = s / sqrt(n)"
     margins = [part * (design.upper - design.lower) for part in _PARTS]
@@ -84,7 +83,7 @@ def number_analyst_page(design: NumberDesign, words: Words, *, question: str, ot
         Text(question, loud=True),
         Text(repr(design), formula=True),
         Heading(words.chances),
-        Table((words.task, words.chance), chances),
+        task_chances(design, words),
         Heading(words.estimator),
         Text(formula, formula=True),
         Text(words.number_where),
@@ -97,6 +96,18 @@ def number_analyst_page(design: NumberDesign, words: Words, *, question: str, ot
         Listed((words.independent, words.unseen, *unknown, words.once)),
     )
     return Page(words.analyst, blocks)
+
+
+def task_chances(design: NumberDesign, words: Words) -> Table:
+    """Return the chance of each task.
+
+    Parameters
+    ----------
+    design : NumberDesign
+    words : Words
+    """
+    rows = tuple((_task(task, words), str(task.chance)) for task in design.tasks)
+    return Table((words.task, words.chance), rows)
 
 
 def _task(task: Task, words: Words) -> str:

@@ -104,6 +104,33 @@ class Words:
     number_size_note: str
     epsilon_infinite: str
     unknown_number: str
+    report_title: str
+    report_result: str
+    report_quantity: str
+    report_estimate: str
+    report_stddev: str
+    report_lower: str
+    report_upper: str
+    report_interval: str
+    report_covers: str
+    report_approximate: str
+    report_raw: str
+    report_bars: str
+    report_distribution: str
+    report_share: str
+    report_misfit: str
+    report_answers: str
+    report_count: str
+    report_total: str
+    report_left_out: str
+    report_design: str
+    report_belief: str
+    report_not_promised: str
+    report_who: str
+    report_population: str
+    report_followed: str
+    report_learn: str
+    report_several: str
 
 
 def words_of(language: str) -> Words:
