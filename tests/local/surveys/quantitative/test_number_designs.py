@@ -20,6 +20,7 @@ from sfumato.local.surveys import (
     respondents_for_margin,
     respondents_for_mean,
 )
+from sfumato.local.surveys.designs.privacy_loss import loss_of
 from sfumato.local.surveys.sheets.words import LANGUAGES
 from sfumato.privacy import loss_from_json
 from tests.cases import cases
@@ -70,6 +71,18 @@ def test_the_loss_is_the_worst_of_all_pairs_of_numbers(name: str) -> None:
         assert design.privacy_loss.delta(epsilon) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
     again = loss_from_json(design.privacy_loss.to_json())
     assert again.epsilon(0.01) == design.privacy_loss.epsilon(0.01)
+
+
+@EVERY
+def test_the_trade_off_is_that_of_the_whole_matrix(name: str) -> None:
+    """What a design leaves out, pairs that tell no more and answers that tell nothing, changes no vertex."""
+    design = NUMBERS[name]
+    whole, found = loss_of(design.transition), design.privacy_loss
+    if type(whole) is type(found):
+        assert found.to_json() == whole.to_json()
+    else:  # even odds have a leaf of their own
+        assert name == "even mixture"
+        assert (found * 3).delta(1.0) == pytest.approx((whole * 3).delta(1.0), rel=1e-6)
 
 
 @EVERY

@@ -79,6 +79,15 @@ def test_the_page_is_whole_safe_and_accessible(name: str, language: str) -> None
     assert "{" not in re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL).replace("{0:", "")
 
 
+def test_control_characters_do_not_break_the_page() -> None:
+    names = ("a\x00b", "c\x0bd")
+    found = ForcedCategory(names=names, truth="1/2").estimate({names[0]: 5, names[1]: 5})
+    report = SurveyReport(question="one\x1b\x00two", estimate=found)
+    text = "".join(ET.fromstring(report.html()).itertext())
+    assert "one\ufffd\ufffdtwo" in text
+    assert "a\ufffdb" in text
+
+
 def luminance(color: str) -> float:
     digits = color.lstrip("#")
     digits = "".join(digit * 2 for digit in digits) if len(digits) == 3 else digits
