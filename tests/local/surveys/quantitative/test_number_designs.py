@@ -176,31 +176,42 @@ def _sheet(name: str, **more: Any) -> Any:
     return instruction_sheet(NUMBERS[name], question="How often?", **more)
 
 
+UNKNOWN: Any = "exact"
+
+
+def additive(**options: Any) -> AdditiveScrambling:
+    return AdditiveScrambling(**options)
+
+
+def multiplicative(**options: Any) -> MultiplicativeScrambling:
+    return MultiplicativeScrambling(**options)
+
+
 @cases(
     ("make", "part"),
     [
-        (lambda: AdditiveScrambling(lower=0, upper=0, noise=DIE), "upper must be above lower"),
+        (lambda: additive(lower=0, upper=0, noise=DIE), "upper must be above lower"),
         (
-            lambda: AdditiveScrambling(lower=0, upper=101, noise=DIE),
+            lambda: additive(lower=0, upper=101, noise=DIE),
             "and below 101",
         ),
-        (lambda: AdditiveScrambling(lower=0.5, upper=3, noise=DIE), "lower must be a whole number"),
-        (lambda: AdditiveScrambling(lower=0, upper=True, noise=DIE), "upper must be a whole number"),
-        (lambda: AdditiveScrambling(lower=0, upper=10**30, noise=DIE), "upper must be a whole number"),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise={0: 1}), "noise must be strictly between"),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise={0: "1/2"}), "noise must be from 2 to 101"),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise={0: "1/2", 0.5: "1/2"}), "from 2 to"),
+        (lambda: additive(lower=0.5, upper=3, noise=DIE), "lower must be a whole number"),
+        (lambda: additive(lower=0, upper=True, noise=DIE), "upper must be a whole number"),
+        (lambda: additive(lower=0, upper=10**30, noise=DIE), "upper must be a whole number"),
+        (lambda: additive(lower=0, upper=3, noise={0: 1}), "noise must be strictly between"),
+        (lambda: additive(lower=0, upper=3, noise={0: "1/2"}), "noise must be from 2 to 101"),
+        (lambda: additive(lower=0, upper=3, noise={0: "1/2", 0.5: "1/2"}), "from 2 to"),
         (
-            lambda: AdditiveScrambling(lower=0, upper=3, noise=[(0, "1/2"), (0, "1/2")]),
+            lambda: additive(lower=0, upper=3, noise=[(0, "1/2"), (0, "1/2")]),
             "noise must be from 2",
         ),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise="01"), "noise must be from 2"),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise={0: "1/2", 10**9: "1/2"}), ""),
-        (lambda: AdditiveScrambling(lower=0, upper=100, noise={3 * n: "1/64" for n in range(64)}), "256"),
-        (lambda: AdditiveScrambling(lower=0, upper=3, noise=DIE, wrap=1), "wrap must be True or False"),
-        (lambda: AdditiveScrambling(lower=0, upper=1, noise={0: "1/2", 1: "1/2"}, wrap=True), "estimable"),
-        (lambda: AdditiveScrambling(lower=0, upper=1, noise={0: "1/2", 2: "1/2"}, wrap=True), None),
-        (lambda: MultiplicativeScrambling(lower=0, upper=3, factors={0: "1/2", 1: "1/2"}), "factors must be"),
+        (lambda: additive(lower=0, upper=3, noise="01"), "noise must be from 2"),
+        (lambda: additive(lower=0, upper=3, noise={0: "1/2", 10**9: "1/2"}), ""),
+        (lambda: additive(lower=0, upper=100, noise={3 * n: "1/64" for n in range(64)}), "256"),
+        (lambda: additive(lower=0, upper=3, noise=DIE, wrap=1), "wrap must be True or False"),
+        (lambda: additive(lower=0, upper=1, noise={0: "1/2", 1: "1/2"}, wrap=True), "estimable"),
+        (lambda: additive(lower=0, upper=1, noise={0: "1/2", 2: "1/2"}, wrap=True), None),
+        (lambda: multiplicative(lower=0, upper=3, factors={0: "1/2", 1: "1/2"}), "factors must be"),
         (lambda: UnrelatedNumber(lower=0, upper=3, truth=1, other=DIE), "truth must be strictly between"),
         (lambda: UnrelatedNumber(lower=0, upper=3, truth="1/2", other={}), "other must be from 2"),
         (lambda: NUMBERS["sums"].slope, "design must have one slope"),
@@ -209,7 +220,7 @@ def _sheet(name: str, **more: Any) -> Any:
         (lambda: respondents_for_mean(NUMBERS["sums"], 2.5), "margin must be below 2.5"),
         (lambda: respondents_for_mean(NUMBERS["sums"], 1e-300), "margin must be met"),
         (lambda: respondents_for_mean(NUMBERS["sums"], 0.1, level=1), "level must be"),
-        (lambda: respondents_for_mean(NUMBERS["sums"], 0.1, method="exact"), "method must be one of"),
+        (lambda: respondents_for_mean(NUMBERS["sums"], 0.1, method=UNKNOWN), "method must be one of"),
         (lambda: NUMBERS["sums"].variance(1, [1.0]), "distribution must be a share for each number"),
         (lambda: NUMBERS["sums"].estimate([99]), "answers must each be one of"),
         (lambda: _sheet("sums", other="How many?"), "other must be left out"),

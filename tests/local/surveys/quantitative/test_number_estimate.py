@@ -68,7 +68,7 @@ def test_intervals_by_their_formulas() -> None:
         "bernstein": math.sqrt(2 * variance * log / 10_000) + 7 * width * log / (3 * 9999),
     }
     for method, half in halves.items():
-        lower, upper, _ = found.interval(0.95, method)
+        lower, upper, _ = found.interval(0.95, method)  # type: ignore[arg-type]
         assert (upper - found.mean, found.mean - lower) == pytest.approx((half, half), rel=1e-6)
     assert str(found).startswith(f"mean {found.mean:.4f} (95 % interval ")
 

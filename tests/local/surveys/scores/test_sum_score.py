@@ -17,6 +17,7 @@ from tests.chance import accepts_only, frequencies
 COINS, WARNER, DIE = TwoCoins(), Warner(truth="1/5"), ForcedResponse(yes="1/6", no="1/12")
 MIXED = SumScore(designs=[COINS, DIE, WARNER, COINS])
 SAME = SumScore(designs=[DIE] * 3)
+WORD: Any = "coins"
 EVERY = cases("score", [MIXED, SAME], ids=["mixed", "same"])
 
 
@@ -166,7 +167,7 @@ def test_few_respondents_and_many_questions() -> None:
     ("make", "part"),
     [
         (lambda: SumScore(designs=[COINS]), "designs must be from 2 to 32"),
-        (lambda: SumScore(designs=[COINS, "coins"]), "designs must be from 2 to 32"),
+        (lambda: SumScore(designs=[COINS, WORD]), "designs must be from 2 to 32"),
         (lambda: SumScore(designs=[COINS] * 33), "designs must be from 2 to 32"),
         (lambda: SAME.estimate([[1], [0]]), "answers must be 3 columns"),
         (lambda: SAME.estimate(np.zeros(3)), "answers must be 3 columns"),
