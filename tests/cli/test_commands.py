@@ -112,6 +112,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "dap collect",
         "survey design",
         "survey analyse",
+        "survey report",
         "anonymity check",
         "anonymity generalize",
         "demo",

@@ -13,7 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.local.surveys import ForcedCategory, TwoCoins, instruction_sheet
+from sfumato.local.surveys import (
+    Crosswise,
+    ForcedCategory,
+    SurveyReport,
+    TwoCoins,
+    UnrelatedNumber,
+    instruction_sheet,
+)
 from tests.cases import cases
 
 
@@ -26,10 +33,11 @@ def answers(tmp_path: Path) -> Path:
     path = tmp_path / "answers.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "said", "sagte", "zero"])
+        writer.writerow(["id", "said", "sagte", "zero", "words"])
         for place in range(1000):
             yes = place % 20 < 7
-            writer.writerow([place, "yes" if yes else "no", "ja" if yes else "nein", int(yes)])
+            german = "ja" if yes else "nein"
+            writer.writerow([place, "yes" if yes else "no", german, int(yes), "aye" if yes else "nee"])
     return path
 
 
@@ -81,7 +89,14 @@ def test_every_design_has_a_sheet(design: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [("--column", "said"), ("--column", "sagte", "--labels", "nein,ja"), ("--column", "zero")]
+    "how",
+    [
+        ("--column", "said"),
+        ("--column", "sagte"),
+        ("--column", "sagte", "--labels", "nein,ja"),
+        ("--column", "words", "--labels", "nee,aye"),
+        ("--column", "zero"),
+    ],
 )
 def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
     result = run("analyse", answers, *how, "--design", "two-coins", "--json")
@@ -102,6 +117,24 @@ def test_answers_are_estimated_in_words(answers: Path) -> None:
     assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1409 to 0.2591"
     assert lines[1] == "1000 respondents; epsilon 1.09862 for each answer"
     assert result.stderr == ""
+
+
+def test_a_report_is_written_as_html_or_text(tmp_path: Path) -> None:
+    rows = "Ja\nnein\n,\n\nJA\n".replace(",\n", "")
+    how = ("--column", "said", "--design", "two-coins", "--question", "Have you <ever>?", "--language", "de")
+    estimate = TwoCoins().estimate(["yes", "no", "yes"])
+    report = SurveyReport(question="Have you <ever>?", estimate=estimate, left_out=1, language="de")
+    source = tmp_path / "answers.csv"
+    source.write_text("said,more\n" + rows.replace("\n", ",1\n"))
+    for ending, content in (("html", report.html()), ("txt", report.text())):
+        output = tmp_path / f"report.{ending}"
+        result = run("report", source, *how, "--output", output)
+        assert (result.exit_code, result.output) == (0, "")
+        assert output.read_text("utf-8") == content
+    assert run("report", source, *how).stdout.rstrip() == report.text().rstrip()
+    bad = run("report", source, *how, "--output", tmp_path / "report.pdf")
+    assert bad.exit_code == 2
+    assert "output must end with .html or .txt" in bad.stderr
 
 
 def test_answers_that_do_not_fit_are_told(answers: Path) -> None:
@@ -143,7 +176,14 @@ def test_categories_come_from_parquet(tmp_path: Path) -> None:
         (("design", "two-coins", "--question", "Q?", "--language", "xx"), "language must be"),
         (("analyse", "missing.csv", "--column", "said", "--design", "two-coins"), "missing.csv"),
         (("analyse", "ANSWERS", "--column", "nowhere", "--design", "two-coins"), "nowhere"),
-        (("analyse", "ANSWERS", "--column", "sagte", "--design", "two-coins"), "answers must each be one of"),
+        (
+            ("analyse", "ANSWERS", "--column", "words", "--design", "two-coins"),
+            "answers must each be one of 'no', 'yes', in any capitals, or as sheets in en, de",
+        ),
+        (
+            ("analyse", "ANSWERS", "--column", "words", "--design", "two-coins", "--labels", "nay,aye"),
+            "labels must name every answer in the column",
+        ),
         (("analyse", "ANSWERS", "--column", "id", "--design", "two-coins"), "answers must each be one of"),
         (
             ("analyse", "ANSWERS", "--column", "said", "--design", "two-coins", "--labels", "a"),
@@ -164,7 +204,7 @@ def test_errors_are_one_line_and_show_no_answer(answers: Path, arguments: tuple[
     (line,) = result.stderr.splitlines()
     assert part in line
     assert "999" not in line
-    assert "nein" not in line
+    assert "nee" not in line
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", "~"])
@@ -189,6 +229,39 @@ def test_separators_blank_cells_and_standard_input(separator: str, tmp_path: Pat
         assert (facts["respondents"], facts["estimates"][0]["estimate"]) == (1000, 0.2)
 
 
+NUMBER = ("--chance", "lower=0", "--chance", "upper=3")
+
+
+def test_numbers_have_sheets_and_means(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("said\n" + "0\n3\n2\n0\n1\n" * 40)
+    even = (*NUMBER, "--chance", "truth=1/2", "--chance", "other=0:1/4,1:1/4,2:1/4,3:1/4")
+    sheet = run("design", "unrelated-number", "--question", "How often?", *even)
+    assert "Write down your true number." in sheet.stdout
+    assert "epsilon = 1.6095" in sheet.stdout
+    facts = json.loads(
+        run("analyse", path, "--column", "said", "--design", "unrelated-number", *even, "--json").stdout
+    )
+    expected = UnrelatedNumber(lower=0, upper=3, truth="1/2", other=dict.fromkeys(range(4), "1/4")).estimate(
+        {0: 80, 1: 40, 2: 40, 3: 40}
+    )
+    (found,) = facts["estimates"]
+    assert (found["name"], found["estimate"], found["lower"]) == ("mean", 0.9, expected.interval().lower)
+    assert facts["misfit"] == 1.0
+    noise = (*NUMBER, "--chance", "noise=0:1/2,1:1/2")
+    how = ("--column", "said", "--design", "additive-scrambling", *noise, "--method", "wald")
+    assert "epsilon infinite" in run("analyse", path, *how).stdout
+    wrapped = run("design", "additive-scrambling", "--question", "Q?", *noise, "--chance", "wrap=yes")
+    assert "different ones give equal answers" in wrapped.stderr
+    for chance, part in (
+        ("noise=0:1/2;1:1/2", "must be noise=NUMBER:CHANCE"),
+        ("upper=three", "must be upper=NUMBER"),
+        ("wrap=on", "wrap=yes or wrap=no"),
+    ):
+        bad = run("design", "additive-scrambling", "--question", "Q?", *NUMBER, "--chance", chance)
+        assert part in bad.stderr
+
+
 def test_a_separator_is_one_character(answers: Path) -> None:
     done = run("analyse", answers, "--column", "said", "--design", "two-coins", "--separator", "ab")
     assert done.exit_code == 2
@@ -207,6 +280,19 @@ def test_capitals_do_not_matter_unless_they_tell_answers_apart(tmp_path: Path) -
     how = ("--design", "forced-category", "--chance", "truth=1/2", "--categories", "a,b")
     path.write_text("said\n" + "A\nB\n" * 100)
     assert "200 respondents" in run("analyse", path, "--column", "said", *how).stdout
+
+
+@cases("words", ["YES no", "Ja NEIN", "Oui non", "Sí no", "si No", "gleich verschieden", "pareil Différent"])
+def test_answers_are_read_in_every_language_of_the_sheets(words: str) -> None:
+    yes, no = words.split()
+    crosswise = yes.islower() and len(yes) > 3
+    design = ("crosswise", "--chance", "innocuous=1/4") if crosswise else ("two-coins",)
+    result = run(
+        "analyse", "-", "--column", "said", "--json", "--design", *design, stdin=f"said\n{yes}\n{no}\n{yes}\n"
+    )
+    assert result.exit_code == 0, result.output
+    made = Crosswise(innocuous="1/4") if crosswise else TwoCoins()
+    assert json.loads(result.stdout)["estimates"][0]["estimate"] == made.estimate([1, 0, 1]).prevalence
 
 
 def test_an_infinite_epsilon_is_said(tmp_path: Path) -> None:

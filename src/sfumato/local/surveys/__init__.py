@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         respondents_between,
         respondents_to_tell,
     )
+    from sfumato.local.surveys.inference.power_curve import PowerAnalysis, PowerCurve, warner_for_epsilon
     from sfumato.local.surveys.inference.sample_size import (
         Plan,
         SamplesPlan,
@@ -48,11 +49,22 @@ if TYPE_CHECKING:
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
+    from sfumato.local.surveys.quantitative.additive import AdditiveScrambling
+    from sfumato.local.surveys.quantitative.mean_planning import respondents_for_mean
+    from sfumato.local.surveys.quantitative.multiplicative import MultiplicativeScrambling
+    from sfumato.local.surveys.quantitative.number_design import NumberDesign
+    from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
+    from sfumato.local.surveys.quantitative.unrelated_number import UnrelatedNumber
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
-    from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
+    from sfumato.local.surveys.reports.survey_report import SurveyReport
+    from sfumato.local.surveys.scores.score_estimate import ScoreEstimate
+    from sfumato.local.surveys.scores.sum_score import SumScore
+    from sfumato.local.surveys.sheets.sheet import Sheet, instruction_sheet
+    from sfumato.local.surveys.sheets.words import LANGUAGES
 
 __all__ = [
     "LANGUAGES",
+    "AdditiveScrambling",
     "BinaryDesign",
     "CategoryRisk",
     "CheatingDetection",
@@ -69,19 +81,28 @@ __all__ = [
     "Mangat",
     "MatrixDesign",
     "MatrixShares",
+    "MultiplicativeScrambling",
+    "NumberDesign",
+    "NumberEstimate",
     "Plan",
+    "PowerAnalysis",
+    "PowerCurve",
     "Prevalence",
     "PrevalenceDifference",
     "RespondentRisk",
     "SamplesPlan",
+    "ScoreEstimate",
     "Shares",
     "Sheet",
     "StochasticLieDetector",
     "Stratified",
+    "SumScore",
+    "SurveyReport",
     "Task",
     "Triangular",
     "TwoCoins",
     "TwoSamplePrevalence",
+    "UnrelatedNumber",
     "UnrelatedQuestion",
     "UnrelatedQuestionTwoSamples",
     "Warner",
@@ -96,17 +117,20 @@ __all__ = [
     "power_between",
     "respondents_between",
     "respondents_for_margin",
+    "respondents_for_mean",
     "respondents_to_tell",
     "samples_for_margin",
     "stratified",
     "two_sample",
+    "warner_for_epsilon",
     "weighted",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "LANGUAGES": "sfumato.local.surveys.sheets.sheet",
+        "LANGUAGES": "sfumato.local.surveys.sheets.words",
+        "AdditiveScrambling": "sfumato.local.surveys.quantitative.additive",
         "BinaryDesign": "sfumato.local.surveys.designs.binary",
         "CategoryRisk": "sfumato.local.surveys.estimates.risk",
         "CheatingDetection": "sfumato.local.surveys.designs.two_groups",
@@ -123,19 +147,28 @@ __getattr__, __dir__ = attach(
         "Mangat": "sfumato.local.surveys.designs.one_sided",
         "MatrixDesign": "sfumato.local.surveys.designs.matrix",
         "MatrixShares": "sfumato.local.surveys.estimates.matrix_shares",
+        "MultiplicativeScrambling": "sfumato.local.surveys.quantitative.multiplicative",
+        "NumberDesign": "sfumato.local.surveys.quantitative.number_design",
+        "NumberEstimate": "sfumato.local.surveys.quantitative.number_estimate",
         "Plan": "sfumato.local.surveys.inference.sample_size",
+        "PowerAnalysis": "sfumato.local.surveys.inference.power_curve",
+        "PowerCurve": "sfumato.local.surveys.inference.power_curve",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
+        "ScoreEstimate": "sfumato.local.surveys.scores.score_estimate",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "StochasticLieDetector": "sfumato.local.surveys.designs.two_groups",
         "Stratified": "sfumato.local.surveys.inference.weighting",
+        "SumScore": "sfumato.local.surveys.scores.sum_score",
+        "SurveyReport": "sfumato.local.surveys.reports.survey_report",
         "Task": "sfumato.local.surveys.designs.tasks",
         "Triangular": "sfumato.local.surveys.designs.one_sided",
         "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
+        "UnrelatedNumber": "sfumato.local.surveys.quantitative.unrelated_number",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
         "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
         "Warner": "sfumato.local.surveys.designs.yes_or_no",
@@ -150,10 +183,12 @@ __getattr__, __dir__ = attach(
         "power_between": "sfumato.local.surveys.inference.power",
         "respondents_between": "sfumato.local.surveys.inference.power",
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
+        "respondents_for_mean": "sfumato.local.surveys.quantitative.mean_planning",
         "respondents_to_tell": "sfumato.local.surveys.inference.power",
         "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
         "stratified": "sfumato.local.surveys.inference.weighting",
         "two_sample": "sfumato.local.surveys.inference.hypothesis_tests",
+        "warner_for_epsilon": "sfumato.local.surveys.inference.power_curve",
         "weighted": "sfumato.local.surveys.inference.weighting",
     },
 )

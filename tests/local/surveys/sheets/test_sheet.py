@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 import xml.etree.ElementTree as ET
-from dataclasses import asdict
+from dataclasses import fields
 from fractions import Fraction
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,20 +27,20 @@ from sfumato.local.surveys import (
     Warner,
     instruction_sheet,
     respondents_for_margin,
+    sheets,
 )
 from sfumato.local.surveys.sheets.blocks import Page, Spinner, Table, Text
 from sfumato.local.surveys.sheets.devices import instructions
-from sfumato.local.surveys.sheets.english import ENGLISH
-from sfumato.local.surveys.sheets.french import FRENCH
-from sfumato.local.surveys.sheets.german import GERMAN
 from sfumato.local.surveys.sheets.html import html_text
-from sfumato.local.surveys.sheets.spanish import SPANISH
+from sfumato.local.surveys.sheets.words import Words, words_of
 from tests.cases import cases
 from tests.local.surveys.catalogue import DESIGNS
 
 QUESTION = "Did you <ever> take & keep “something”?"
 OTHER = "Was your mother born in spring?"
 EVERY = cases("language", LANGUAGES)
+ENGLISH = words_of("en")
+LANGUAGE_FILES = Path(sheets.__file__).parent / "languages"
 
 
 def sheet(design: Design | UnrelatedQuestionTwoSamples, **more: Any) -> Any:
@@ -46,14 +48,25 @@ def sheet(design: Design | UnrelatedQuestionTwoSamples, **more: Any) -> Any:
     return instruction_sheet(design, question=QUESTION, other=OTHER if harmless else "", **more)
 
 
-@pytest.mark.parametrize("words", [GERMAN, FRENCH, SPANISH], ids=lambda words: words.language)
-def test_every_language_says_the_same(words: Any) -> None:
-    def holes(text: str) -> set[str | None]:
-        return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+def holes(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
-    for name, text in asdict(words).items():
-        assert text
+
+@EVERY
+def test_every_language_is_a_file_that_says_the_same(language: str) -> None:
+    table = tomllib.loads((LANGUAGE_FILES / f"{language}.toml").read_text("utf-8"))
+    assert list(table) == [field.name for field in fields(Words)][1:]
+    for name, text in table.items():
+        assert text.strip() == text != "", name
         assert holes(text) == holes(getattr(ENGLISH, name)), name
+    assert words_of(language) == Words(language=language, **table)
+
+
+def test_each_file_is_a_language_and_english_is_the_first() -> None:
+    assert LANGUAGES[0] == "en"
+    assert {"de", "en", "es", "fr"} <= set(LANGUAGES) == {file.stem for file in LANGUAGE_FILES.iterdir()}
+    with pytest.raises(ParameterError, match="language must be one of 'en', 'de'"):
+        words_of("xx")
 
 
 @EVERY
@@ -86,11 +99,10 @@ class Checker(HTMLParser):
         assert tag not in {"script", "link", "img", "iframe", "object"}
         assert not {name for name, _ in attrs} & {"src", "href", "onclick", "onload"}
         self.sections += tag == "section"
-        if tag not in {"meta", "br", "path", "circle"}:
-            self.open.append(tag)
+        self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in {"path", "circle"}
+        assert tag in {"path", "circle", "meta", "br"}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -101,6 +113,7 @@ def test_the_page_is_whole_and_needs_nothing_else(design: Design) -> None:
     checker = Checker()
     checker.feed(sheet(design).html())
     checker.close()
+    ET.fromstring(sheet(design).html())
     assert checker.open == []
     assert checker.sections == 2
 
@@ -217,4 +230,4 @@ def test_the_risk_of_two_samples_is_that_of_the_worse_share_for_each_answer() ->
 def test_on_a_page_a_loud_text_stands_out_and_a_formula_keeps_its_spaces() -> None:
     texts = Text("Did you?", loud=True), Text("Throw a\ndie."), Text("x  =\n1", formula=True)
     page = html_text((Page("A sheet", texts),), language="en")
-    assert '<p class="loud">Did you?</p>\n<p>Throw a<br>die.</p>\n<p class="formula">x  =\n1</p>' in page
+    assert '<p class="loud">Did you?</p>\n<p>Throw a<br/>die.</p>\n<p class="formula">x  =\n1</p>' in page

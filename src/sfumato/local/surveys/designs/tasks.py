@@ -26,6 +26,10 @@ class Kind(Enum):
         Answer a harmless question truly.
     COMPARE
         Say whether the true answers to both questions are the same.
+    ADD
+        Add a number to the true one, and say the sum.
+    MULTIPLY
+        Multiply the true number by one, and say the product.
 
     Examples
     --------
@@ -39,6 +43,8 @@ class Kind(Enum):
     SAY = "say"
     OTHER = "other"
     COMPARE = "compare"
+    ADD = "add"
+    MULTIPLY = "multiply"
 
 
 class Task(NamedTuple):
@@ -51,7 +57,7 @@ class Task(NamedTuple):
     kind : Kind
         What is to be done.
     answer : hashable
-        What is to be said; of `Kind.SAY` alone.
+        What is to be said, added or multiplied by; of `Kind.SAY`, `Kind.ADD` and `Kind.MULTIPLY`.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Final
 
@@ -16,7 +17,7 @@ from sfumato.local.surveys.sheets.words import Words
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import text_above
 
-__all__ = ["analyst_page", "analyst_page_of_two"]
+__all__ = ["analyst_page", "analyst_page_of_two", "chances", "privacy"]
 
 _MARGINS: Final = (0.1, 0.05, 0.03, 0.02, 0.01)
 
@@ -31,12 +32,12 @@ def analyst_page(design: Design, words: Words, *, question: str) -> Page:
     question : str
     """
     blocks: list[Block] = [Text(question, loud=True), Text(repr(design), formula=True)]
-    blocks += [Heading(words.chances), _chances(design, words), Heading(words.estimator)]
+    blocks += [Heading(words.chances), chances(design, words), Heading(words.estimator)]
     if isinstance(design, BinaryDesign):
         blocks += _estimator(design, words)
     else:
         blocks += _estimators(design, words)
-    blocks += _privacy(design, words)
+    blocks += privacy(design, words)
     blocks += _sizes(design, words)
     others = [task for task in design.tasks if task.kind in {Kind.OTHER, Kind.COMPARE}]
     share = getattr(design, "innocuous", None)
@@ -70,14 +71,21 @@ def analyst_page_of_two(design: UnrelatedQuestionTwoSamples, words: Words, *, qu
             Heading(words.estimator),
             Text(f"{formula}\n{stddev}", formula=True),
             Text(words.where.format(share=words.share_of.format(answer=words.yes))),
-            *_privacy(design, words),
+            *privacy(design, words),
             Heading(words.conditions),
             Listed(conditions),
         ),
     )
 
 
-def _chances(design: Design, words: Words) -> Table:
+def chances(design: Design, words: Words) -> Table:
+    """Return the chance of each answer, for each truth.
+
+    Parameters
+    ----------
+    design : Design
+    words : Words
+    """
     answers = [label(answer, words) for answer in design.answers]
     if isinstance(design, BinaryDesign):
         rows = zip(answers, *design.transition, strict=True)
@@ -106,7 +114,16 @@ def _estimators(design: Design, words: Words) -> list[Block]:
     return [Text("\n".join(lines), formula=True), Text(words.where.format(share=share))]
 
 
-def _privacy(design: Design | UnrelatedQuestionTwoSamples, words: Words) -> list[Block]:
+def privacy(design: Design | UnrelatedQuestionTwoSamples, words: Words) -> list[Block]:
+    """Return what is stated of the privacy of an answer.
+
+    Parameters
+    ----------
+    design : Design or UnrelatedQuestionTwoSamples
+    words : Words
+    """
+    if math.isinf(design.odds):
+        return [Heading(words.privacy), Text(words.epsilon_infinite)]
     shown, factor = text_above(design.epsilon, 5), text_above(fraction_up(Fraction(design.odds)), 4)
     return [Heading(words.privacy), Text(words.epsilon.format(epsilon=shown, factor=factor))]
 

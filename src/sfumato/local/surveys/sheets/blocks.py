@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, final
 
-__all__ = ["Block", "Boxes", "Heading", "Listed", "Page", "Spinner", "Steps", "Table", "Text"]
+__all__ = [
+    "Bars",
+    "Blank",
+    "Block",
+    "Boxes",
+    "Heading",
+    "Listed",
+    "Page",
+    "Spinner",
+    "Steps",
+    "Table",
+    "Text",
+]
 
 
 @final
@@ -62,13 +74,32 @@ class Boxes:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Blank:
+    """A place to write a number in."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Estimates as bars with their intervals, between 0 and a whole; the numbers stand in a table beside.
+
+    Each row has a name, an estimate, and the lower and the upper end.
+    """
+
+    title: str
+    rows: tuple[tuple[str, float, float, float], ...]
+    bounds: tuple[float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Spinner:
     """A circle of areas, each with its letter and its part of the whole."""
 
     areas: tuple[tuple[str, Fraction], ...]
 
 
-Block: TypeAlias = Heading | Text | Steps | Listed | Table | Boxes | Spinner
+Block: TypeAlias = Heading | Text | Steps | Listed | Table | Bars | Boxes | Blank | Spinner
 
 
 @final

@@ -8,15 +8,19 @@ from fractions import Fraction
 from html import escape
 from typing import Final
 
-from sfumato.local.surveys.sheets.blocks import Boxes, Heading, Page, Spinner, Table, Text
+from sfumato.local.surveys.sheets.blocks import Bars, Boxes, Heading, Page, Spinner, Table, Text
 from sfumato.local.surveys.sheets.plain import block_lines
 
-__all__ = ["page_picture", "spinner_picture"]
+__all__ = ["bars_picture", "page_picture", "spinner_picture"]
 
 _RADIUS: Final = 100.0
 _SHADES: Final = ("#ffffff", "#c8c8c8", "#8f8f8f", "#e6e6e6", "#aaaaaa")
 _LINE: Final = 18
 _WIDE: Final = 720
+_BAR: Final = 32
+_NAMES: Final = 160
+_LETTERS: Final = 22
+_FILL: Final = "#7fa6d6"
 
 
 def spinner_picture(spinner: Spinner) -> str:
@@ -28,6 +32,48 @@ def spinner_picture(spinner: Spinner) -> str:
     """
     lines = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-110 -110 220 220" width="300" height="300">'
     return lines + "".join(_shapes(spinner)) + "</svg>"
+
+
+def bars_picture(block: Bars) -> str:
+    """Return bars with a line for each interval as an SVG element; each is named in its title.
+
+    Parameters
+    ----------
+    block : Bars
+    """
+    low, high = block.bounds
+    drawn, height = [], _BAR * len(block.rows) + 30
+
+    def at(value: float) -> float:
+        return _NAMES + (_WIDE - _NAMES - 20) * (min(max(value, low), high) - low) / (high - low)
+
+    for place, (name, value, lower, upper) in enumerate(block.rows):
+        y = place * _BAR + 6
+        left, right, wide = at(lower), at(upper), max(0.0, at(value) - _NAMES)
+        short = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
+        drawn.append(
+            f'<g><text x="{_NAMES - 8}" y="{y + 15}" font-size="13" font-family="sans-serif" '
+            f'text-anchor="end">{_text_of(short)}</text>'
+            f'<rect x="{_NAMES}" y="{y}" width="{wide:.1f}" height="20" fill="{_FILL}"/>'
+            f'<path d="M{left:.1f} {y + 10}H{right:.1f}M{left:.1f} {y + 4}v12M{right:.1f} {y + 4}v12" '
+            f'stroke="#000" stroke-width="2" fill="none"/></g>'
+        )
+    base = height - 20
+    drawn.append(f'<path d="M{_NAMES} 0V{base}H{_WIDE - 20}" stroke="#000" fill="none"/>')
+    for end, anchor in ((low, "start"), (high, "end")):
+        drawn.append(
+            f'<text x="{at(end):.1f}" y="{height - 4}" font-size="13" font-family="sans-serif" '
+            f'text-anchor="{anchor}">{end:g}</text>'
+        )
+    title = _text_of(block.title)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {height}" width="100%" role="img" '
+        f'aria-label="{title}">' + "".join(drawn) + "</svg>"
+    )
+
+
+def _text_of(text: str) -> str:
+    return escape("".join(mark if mark.isprintable() else "\ufffd" for mark in text))
 
 
 def _shapes(spinner: Spinner) -> Iterator[str]:

@@ -7,6 +7,8 @@ from html import escape
 from typing import Final
 
 from sfumato.local.surveys.sheets.blocks import (
+    Bars,
+    Blank,
     Block,
     Boxes,
     Heading,
@@ -17,7 +19,7 @@ from sfumato.local.surveys.sheets.blocks import (
     Table,
     Text,
 )
-from sfumato.local.surveys.sheets.drawing import spinner_picture
+from sfumato.local.surveys.sheets.drawing import bars_picture, spinner_picture
 
 __all__ = ["html_text"]
 
@@ -32,10 +34,14 @@ p { margin: .4em 0 }
 .loud { font-size: 1.25em; font-weight: bold; border-left: 4px solid #000; padding: .2em .7em }
 .formula { font-family: monospace; white-space: pre-wrap; background: #eee; padding: .5em .7em }
 table { border-collapse: collapse; margin: .5em 0; break-inside: avoid }
+figure { margin: .6em 0 }
+figcaption { font-size: .9em }
+tbody th { font-weight: normal }
 th, td { border: 1px solid #888; padding: .25em .7em; text-align: left }
 .boxes { display: flex; flex-wrap: wrap; gap: 2.5em; margin: .8em 0; font-size: 1.2em }
 .boxes span::before { content: ""; display: inline-block; width: .9em; height: .9em; border: 1.5px solid #000;
   margin-right: .5em; vertical-align: -.1em }
+.blank { width: 8em; height: 2em; border: 1.5px solid #000; margin: .8em 0 }
 svg { display: block; margin: .5em auto; break-inside: avoid }
 @media print { body { margin: 0; max-width: none } section { padding: 0 } section + section { border: 0 } }
 """
@@ -52,24 +58,24 @@ def html_text(pages: tuple[Page, ...], *, language: str) -> str:
     """
     sections = "".join(_section(page) for page in pages)
     return (
-        f'<!DOCTYPE html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width">\n<title>{escape(pages[0].title)}</title>\n'
-        f"<style>{_STYLE}</style>\n</head>\n<body>\n{sections}</body>\n</html>\n"
+        f'<!DOCTYPE html>\n<html lang="{_safe(language)}">\n<head>\n<meta charset="utf-8"/>\n'
+        f'<meta name="viewport" content="width=device-width"/>\n<title>{_safe(pages[0].title)}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{sections}</main>\n</body>\n</html>\n"
     )
 
 
 def _section(page: Page) -> str:
     inner = "\n".join(_element(block) for block in page.blocks)
-    return f"<section>\n<h1>{escape(page.title)}</h1>\n{inner}\n</section>\n"
+    return f"<section>\n<h1>{_safe(page.title)}</h1>\n{inner}\n</section>\n"
 
 
 def _element(block: Block) -> str:
     match block:
         case Heading(text):
-            return f"<h2>{escape(text)}</h2>"
+            return f"<h2>{_safe(text)}</h2>"
         case Text(text, loud=loud, formula=formula):
             kind = ' class="loud"' if loud else ' class="formula"' if formula else ""
-            shown = escape(text) if formula else escape(text).replace("\n", "<br>")
+            shown = _safe(text) if formula else _safe(text).replace("\n", "<br/>")
             return f"<p{kind}>{shown}</p>"
         case Steps(items):
             return f"<ol>{_items(items)}</ol>"
@@ -79,23 +85,33 @@ def _element(block: Block) -> str:
             return _rarer(block)
 
 
-def _rarer(block: Boxes | Spinner | Table) -> str:
+def _rarer(block: Bars | Blank | Boxes | Spinner | Table) -> str:
     match block:
         case Boxes(labels):
             return (
-                '<div class="boxes">'
-                + "".join(f"<span>{escape(label)}</span>" for label in labels)
-                + "</div>"
+                '<div class="boxes">' + "".join(f"<span>{_safe(label)}</span>" for label in labels) + "</div>"
             )
+        case Bars():
+            return f"<figure>{bars_picture(block)}<figcaption>{_safe(block.title)}</figcaption></figure>"
+        case Blank():
+            return '<p class="blank"></p>'
         case Spinner():
             return spinner_picture(block)
         case Table(headings, rows):
-            head = "".join(f"<th>{escape(cell)}</th>" for cell in headings)
+            head = "".join(f'<th scope="col">{_safe(cell)}</th>' for cell in headings)
             body = "".join(
-                "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+                f'<tr><th scope="row">{_safe(row[0])}</th>'
+                + "".join(f"<td>{_safe(cell)}</td>" for cell in row[1:])
+                + "</tr>"
+                for row in rows
             )
-            return f"<table><tr>{head}</tr>{body}</table>"
+            return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _safe(text: str) -> str:
+    """Return a text with nothing in it that HTML takes for its own, nor control characters, which it bars."""
+    return escape("".join(mark if mark in "\n\t" or mark.isprintable() else "\ufffd" for mark in text))
 
 
 def _items(items: Iterable[str]) -> str:
-    return "".join(f"<li>{escape(item)}</li>" for item in items)
+    return "".join(f"<li>{_safe(item)}</li>" for item in items)

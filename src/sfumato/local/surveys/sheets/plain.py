@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from sfumato.local.surveys.sheets.blocks import (
+    Bars,
+    Blank,
     Block,
     Boxes,
     Heading,
@@ -57,10 +59,14 @@ def block_lines(block: Block) -> Iterator[str]:
             yield from _rarer(block)
 
 
-def _rarer(block: Boxes | Spinner | Table) -> Iterator[str]:
+def _rarer(block: Bars | Blank | Boxes | Spinner | Table) -> Iterator[str]:
     match block:
         case Boxes(labels):
             yield "    " + "      ".join(f"[ ] {label}" for label in labels)
+        case Bars(title):
+            yield from _wrapped(f"({title})")
+        case Blank():
+            yield "    [                ]"
         case Spinner(areas):
             for letter, part in areas:
                 yield f"    {letter}  {part}  ({float(360 * part):.1f}°)"

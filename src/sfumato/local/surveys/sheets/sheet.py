@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples
 from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
+from sfumato.local.surveys.quantitative.number_design import NumberDesign
 from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_two
 from sfumato.local.surveys.sheets.blocks import Page
 from sfumato.local.surveys.sheets.devices import Device
 from sfumato.local.surveys.sheets.drawing import page_picture
-from sfumato.local.surveys.sheets.english import ENGLISH
-from sfumato.local.surveys.sheets.french import FRENCH
-from sfumato.local.surveys.sheets.german import GERMAN
 from sfumato.local.surveys.sheets.html import html_text
+from sfumato.local.surveys.sheets.number_pages import number_analyst_page, number_respondent_page
 from sfumato.local.surveys.sheets.plain import plain_text
 from sfumato.local.surveys.sheets.respondent import respondent_page
-from sfumato.local.surveys.sheets.spanish import SPANISH
+from sfumato.local.surveys.sheets.words import words_of
 
-__all__ = ["LANGUAGES", "Sheet", "instruction_sheet"]
-
-_WORDS: Final = {words.language: words for words in (ENGLISH, GERMAN, FRENCH, SPANISH)}
-LANGUAGES: Final = tuple(_WORDS)
-"""The languages of the sheets, by their codes."""
+__all__ = ["Sheet", "instruction_sheet"]
 
 
 @final
@@ -97,9 +92,9 @@ def instruction_sheet(
     ----------
     design : Design or UnrelatedQuestionTwoSamples
     question : str
-        The sensitive question; answered by yes or no, or by one of the categories.
+        The sensitive question; answered by yes or no, by one of the categories, or by a number.
     other : str
-        The harmless question, of the designs that have one.
+        The harmless question, of the designs that have one; an `UnrelatedNumber` may leave it to a device.
     language : {"en", "de", "fr", "es"}
         Of all but the questions and the categories.
     device : {"auto", "coin", "die", "spinner"}
@@ -116,13 +111,14 @@ def instruction_sheet(
     >>> "Toss a coin 2 times" in sheet.text()
     True
     """
-    if language not in _WORDS:
-        _check.refuse(
-            "language", f"be one of {', '.join(map(repr, LANGUAGES))}", language, "leave it out for English"
-        )
+    words = words_of(language)
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
+    if isinstance(design, NumberDesign):
+        first = number_respondent_page(design, words, question=question, other=other, device=device)
+        second = number_analyst_page(design, words, question=question, other=other)
+        return Sheet(pages=(first, second), language=language)
     if not isinstance(design, UnrelatedQuestionTwoSamples) and (not design.tasks or math.isinf(design.odds)):
         rule, found = (
             "leave every answer possible for every truth",
@@ -131,7 +127,6 @@ def instruction_sheet(
         _check.refuse_state(
             "design", rule, found, "write the sheet by hand: what stands on these would be false"
         )
-    words = _WORDS[language]
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)
         return Sheet(pages=(page, analyst_page(design, words, question=question)), language=language)

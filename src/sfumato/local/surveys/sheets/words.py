@@ -1,11 +1,22 @@
-"""The words of an instruction sheet, in one language."""
+"""The words of an instruction sheet, in one language; each language is a file of `languages`."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from typing import final
+from functools import cache
+from importlib.resources import files
+from typing import Final, final
 
-__all__ = ["Words"]
+from sfumato import _check
+
+__all__ = ["LANGUAGES", "Words", "words_of"]
+
+_FOLDER: Final = files("sfumato.local.surveys.sheets") / "languages"
+_FOUND: Final = sorted(file.name.removesuffix(".toml") for file in _FOLDER.iterdir())
+
+LANGUAGES: Final = tuple(sorted(_FOUND, key=lambda code: code != "en"))
+"""The languages of the sheets, by their codes; English is the first."""
 
 
 @final
@@ -74,3 +85,74 @@ class Words:
     unseen: str
     unknown: str
     once: str
+    number_range: str
+    number_truth_task: str
+    number_say_task: str
+    number_other_task: str
+    add_task: str
+    subtract_task: str
+    leave_task: str
+    multiply_task: str
+    wrap: str
+    write: str
+    number_shows: str
+    number_certain: str
+    chance: str
+    weight: str
+    mean: str
+    number_where: str
+    number_size_note: str
+    epsilon_infinite: str
+    unknown_number: str
+    report_title: str
+    report_result: str
+    report_quantity: str
+    report_estimate: str
+    report_stddev: str
+    report_lower: str
+    report_upper: str
+    report_interval: str
+    report_covers: str
+    report_approximate: str
+    report_raw: str
+    report_bars: str
+    report_distribution: str
+    report_share: str
+    report_misfit: str
+    report_answers: str
+    report_count: str
+    report_total: str
+    report_left_out: str
+    report_design: str
+    report_belief: str
+    report_not_promised: str
+    report_who: str
+    report_population: str
+    report_followed: str
+    report_learn: str
+    report_several: str
+
+
+def words_of(language: str) -> Words:
+    """Return the words of a language.
+
+    Parameters
+    ----------
+    language : str
+        One of `LANGUAGES`.
+
+    Raises
+    ------
+    ParameterError
+        If there is no file for it.
+    """
+    if language not in LANGUAGES:
+        known = ", ".join(map(repr, LANGUAGES))
+        _check.refuse("language", f"be one of {known}", language, "leave it out for English")
+    return _read(language)
+
+
+@cache
+def _read(language: str) -> Words:
+    text = (_FOLDER / f"{language}.toml").read_text("utf-8")
+    return Words(language=language, **tomllib.loads(text))

@@ -1,0 +1,1 @@
+"""Questions that are answered by a number: designs, the mean and the distribution, numbers of respondents."""

@@ -1,0 +1,1 @@
+"""Several randomized questions to each person, and how many of them are true of somebody."""
