@@ -256,9 +256,9 @@ class ABTest:
         Returns
         -------
         float
-            Over sampling and noise, by their exact distributions. Totals are taken in up to 24 blocks, or 6
-            from 65,536 records on, each with the largest critical value of its totals. It is exact, up to 1e-5,
-            where no more of them are usual.
+            Over sampling and noise, by their exact distributions. Totals are taken in 24 blocks at most, 6
+            from 65,536 records on, each with the largest critical value of its totals. With one block a
+            total it is exact, up to 1e-5.
         """
         shares = _check.share("first", first), _check.share("second", second)
         return self._power(*shares, self._blocks)
