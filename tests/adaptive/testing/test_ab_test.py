@@ -58,21 +58,23 @@ def test_level_and_power_by_enumeration() -> None:
     assert all(size >= rate / 3 for rate, size in sizes.items())
     for first, second in ((0.1, 0.9), (0.95, 0.2), (0.5, 0.1)):
         exact, bound = reached(first, second, 0.1), SMALL.power(first=first, second=second)
-        assert exact - 0.06 <= bound <= exact + 1e-6
+        assert exact - 1e-4 <= bound <= exact + 2e-5  # what is not among the counts that are seen
 
 
-def test_a_plan_has_the_power_and_is_not_much_too_large() -> None:
-    plan = ABTest.planned(first=0.10, second=0.16, epsilon=0.5, power=0.9)
-    assert plan.power(first=0.10, second=0.16) >= 0.9
-    fewer = ABTest(records=plan.records - 1, epsilon=0.5)
-    assert fewer.power(first=0.10, second=0.16) < 0.9
-    # Without privacy, by the normal limit, 658 would do.
-    root = 1.959964 * math.sqrt(2 * 0.13 * 0.87) + 1.281552 * math.sqrt(0.09 + 0.1344)
-    assert 1.0 < plan.records / (root**2 / 0.06**2) < 1.4
-    reached = plan.power(first=0.10, second=0.16)
-    assert ABTest.planned(first=0.10, second=0.16, epsilon=0.5, power=reached).records == plan.records
-    weaker = ABTest.planned(first=0.10, second=0.16, epsilon=0.02, power=0.9)
-    assert weaker.records > 2 * plan.records
+def test_a_plan_is_near_the_least_number_of_records_with_the_power() -> None:
+    """Against the power with a critical value for each total by itself, which is exact."""
+    first, second, epsilon = 0.02, 0.3, 3.0
+    plan = ABTest.planned(first=first, second=second, epsilon=epsilon, power=0.9)
+
+    def exact(records: int) -> float:
+        return ABTest(records=records, epsilon=epsilon)._power(first, second, 10**6)
+
+    assert exact(plan.records) >= 0.9
+    assert exact(plan.records - 1 - plan.records // 20) < 0.9
+    assert plan.power(first=first, second=second) == pytest.approx(exact(plan.records), abs=1e-3)
+    # One block of totals, as a plan was before, needs more: a rare property's variance is far from its worst.
+    coarse = ABTest(records=plan.records, epsilon=epsilon)._power(first, second, 1)
+    assert coarse < 0.9 < exact(plan.records)
     assert ABTest.planned(first=0.0, second=1.0, epsilon=8.0).records < 10
 
 
@@ -83,7 +85,7 @@ def test_power_is_symmetric_and_rises_with_the_difference() -> None:
     assert powers[0] < 0.05
     assert powers[-1] > 0.99
     assert test.power(first=0.5, second=0.3) == pytest.approx(powers[3], abs=1e-9)
-    assert test.power(first=0.7, second=0.5) == pytest.approx(powers[3], abs=1e-9)
+    assert test.power(first=0.7, second=0.5) == pytest.approx(powers[3], abs=1e-6)
 
 
 def test_a_release_costs_epsilon_and_counts_what_is_there() -> None:

@@ -87,6 +87,31 @@ def test_sums(field: NttField) -> None:
     values = some(field, 8, 6)
     assert field.integers(field.summed(field.vector(values))[None]) == [sum(values) % field.modulus]
     assert field.integers(field.summed(field.zeros(2, 0))) == [0, 0]
+    many = field.vector(values * 2000)[:20_001].reshape(-1, 3, field.limbs)
+    assert (field.total(many) == field.summed(many.swapaxes(0, 1))).all()
+    assert field.integers(field.total(field.zeros(0, 2))) == [0, 0]
+
+
+@cases("field", FIELDS)
+def test_sums_of_products_are_reduced_once_and_exact(field: NttField) -> None:
+    """The largest elements, so many that the sums of products pass the width that is kept for one."""
+    p, count = field.modulus, 40
+    for numbers in ([p - 1] * (6 * count), (some(field, 6 * count, 10) * 6 * count)[: 6 * count]):
+        weights, told = numbers[-count:], field.vector(numbers).reshape(2, count, 3, field.limbs)
+        rows = [numbers[: 3 * count], numbers[3 * count :]]
+        both = np.stack([field.vector(weights)] * 2)
+        combined = [
+            [sum(w * x for w, x in zip(weights, r[i::3], strict=True)) % p for i in range(3)] for r in rows
+        ]
+        assert [field.integers(row) for row in field.combined_rows(told, both)] == combined
+        dotted = field.dots(told.swapaxes(1, 2), both)
+        assert [field.integers(row) for row in dotted] == combined
+        paired = [
+            [sum(x * y for x, y in zip(r[i::6], r[i + 3 :: 6], strict=True)) % p for i in range(3)]
+            for r in rows
+        ]
+        assert [field.integers(row) for row in field.paired_products(told)] == paired
+    assert field.paired_products(field.zeros(0, 2, 3)).shape == (0, 3, field.limbs)
 
 
 @cases("field", FIELDS)
@@ -138,6 +163,14 @@ def test_the_kernels_refuse_mismatched_sizes() -> None:
         lambda: _kernel.pairs(1, 1, two, two, two[:1], three),
         lambda: _kernel.pairs(1, 0, two, two, two[:1], three),
         lambda: _kernel.pairs(4, 1, *(np.zeros(4 * size, np.uint64) for size in (1, 1, 1, 2))),
+        lambda: _kernel.row_sums(1, False, 1, 2, two, three, two[:1].copy()),
+        lambda: _kernel.row_sums(1, False, 0, 2, two, two, two[:1].copy()),
+        lambda: _kernel.row_sums(1, True, 1, 1, two, two, two),
+        lambda: _kernel.row_sums(1, True, 1, 2, three, three, two),
+        lambda: _kernel.row_sums(4, True, 1, 2, *(np.zeros(4 * size, np.uint64) for size in (2, 2, 1))),
+        lambda: _kernel.doubled(1, 2, two, two, two, two, three),
+        lambda: _kernel.doubled(1, 2, two, two, two[:1].copy(), two, np.zeros(4, np.uint64)),
+        lambda: _kernel.doubled(1, 3, three, three, three, three, np.zeros(6, np.uint64)),
         lambda: _kernel.transform(1, 3, three, three),
         lambda: _kernel.transform(1, 2, two, two[:0].copy()),
         lambda: _kernel.invert(1, two),

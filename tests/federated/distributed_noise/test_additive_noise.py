@@ -360,6 +360,18 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"scale": 1000.0}, "scale must leave a chance of at most 1e-06 that the sum wraps around, got 1000.0"),
     ({"scale": 0}, "scale must be positive"),
     (
+        {"scale": 5e-324},
+        "scale must make clip_norm at least 2^-40 of a step, which is 9.09495e-13 here, got 5e-324",
+    ),
+    ({"scale": 1e308}, "scale must leave a chance of at most 1e-06 that the sum wraps around, got 1e+308"),
+    (
+        {"clip_norm": 1e-300, "scale": None},
+        "clip_norm must be from 2^-400 to 2^400, got 1e-300; use other units",
+    ),
+    ({"clip_norm": 1.7e308, "scale": None}, "clip_norm must be from 2^-400 to 2^400, got 1.7e+308"),
+    ({"noise_multiplier": 5e-324, "scale": None}, "noise_multiplier must be at least 2^-100, got 5e-324"),
+    ({"noise_multiplier": 1e300, "scale": None}, "noise_multiplier must be at most "),
+    (
         {"bits": 3, "scale": None},
         "bits must leave a chance of at most 1e-06 that the sum wraps around, got 3",
     ),
@@ -372,6 +384,22 @@ def test_bad_parameters_are_refused_before_any_key_is_made() -> None:
             with pytest.raises(ParameterError) as caught:
                 kind(**(SMALL | change))
             assert str(caught.value).startswith(message)
+
+
+def test_all_that_is_not_refused_has_finite_numbers() -> None:
+    """At the ends of what is taken every number that a user reads is finite, and a message decodes."""
+    ends = [
+        {"clip_norm": 2.0**-400, "noise_multiplier": 2.0**-100},
+        {"clip_norm": 2.0**400, "noise_multiplier": 500.0},
+    ]
+    for kind in KINDS:
+        for change in ends:
+            noise = kind(**(SMALL | {"scale": None, "bits": 20} | change))
+            assert 0 < noise.variance(6) < math.inf
+            assert 0 < noise.error_ratio < math.inf
+            assert noise.privacy_loss.epsilon(1e-6) > 0
+            assert np.isfinite(noise.decode(noise.encode([0.0, 1.7e308], b"1", rng=1), b"1")).all()
+            assert type(noise).from_json(noise.to_json()) == noise
 
 
 def test_vectors_and_sums_of_another_shape_are_refused_without_their_values() -> None:

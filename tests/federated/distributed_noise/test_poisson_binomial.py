@@ -177,6 +177,20 @@ def test_a_mechanism_is_calibrated_to_bits_and_a_budget() -> None:
         assert str(refused.value).startswith(message), refused.value
 
 
+def test_calibration_ends_where_theta_is_small() -> None:
+    """Between neighbors of the grid the geometric mean is the lower one, which once ended no search."""
+    sizes: dict[str, Any] = {
+        "clients": 8,
+        "minimum_survivors": 6,
+        "dimension": 3,
+        "clip_norm": 1.0,
+        "bits": 16,
+    }
+    noise = DistributedPoissonBinomial.calibrated(epsilon=5e-324, delta=1e-3, **sizes)
+    assert noise.theta < 2.0**-14
+    assert noise.privacy_loss.epsilon(1e-3) <= 5e-324
+
+
 def test_bad_parameters_are_refused() -> None:
     for changed, message in (
         ({"clients": 2}, "clients must be an integer of at least 3"),

@@ -211,7 +211,7 @@ def compare_bounds(*, rows: int, queries: int, beta: float) -> list[Generalizati
     --------
     >>> for bound in compare_bounds(rows=100_000, queries=1000, beta=0.05)[:2]:
     ...     print(bound.theorem, round(bound.error, 3))
-    Gaussian noise, transfer theorem of Jung et al. (2020) 0.135
+    Gaussian noise, transfer theorem, after Jung et al. (2020) 0.099
     answers rounded to a grid, all transcripts counted 0.148
     """
     failure = _check.unit_interval("beta", beta)

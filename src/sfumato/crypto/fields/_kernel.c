@@ -59,6 +59,53 @@ static PyObject *py_dots(PyObject *self, PyObject *args) {
     return finish(at, 3, good, "out must have one element for each group, and b one group for each period");
 }
 
+/* Sums of rows times weights, or where paired of the products of each two rows; weights are not read then. */
+static PyObject *py_row_sums(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs, paired;
+    Py_ssize_t inner, count;
+    Py_buffer at[3];
+    if (!PyArg_ParseTuple(args, "ipnny*y*w*:row_sums", &limbs, &paired, &inner, &count, &at[0], &at[1], &at[2]))
+        return NULL;
+    Py_ssize_t rows = elements(&at[0], limbs), weights = elements(&at[1], limbs), out = elements(&at[2], limbs);
+    int good = limbs < 4 && rows >= 0 && weights >= 0 && out >= 0 && inner > 0 && count > 0 && out % inner == 0 &&
+               rows % inner == 0 && rows / inner % count == 0 && rows / inner / count == out / inner &&
+               (paired ? count % 2 == 0 : weights == rows / inner);
+    if (good) {
+        Py_ssize_t groups = out / inner;
+        Py_BEGIN_ALLOW_THREADS
+        if (paired) (limbs == 1 ? paired_products_64 : paired_products_128)(at[0].buf, inner, count / 2, at[2].buf, groups);
+        else (limbs == 1 ? combined_rows_64 : combined_rows_128)(at[0].buf, at[1].buf, inner, count, at[2].buf, groups);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(at, 3, good, "out must have inner elements for each group of count rows of a, an even count where paired");
+}
+
+static PyObject *py_doubled(PyObject *self, PyObject *args) {
+    (void)self;
+    int limbs;
+    Py_ssize_t size;
+    Py_buffer at[5];
+    if (!PyArg_ParseTuple(args, "iny*y*y*y*w*:doubled", &limbs, &size, &at[0], &at[1], &at[2], &at[3], &at[4])) return NULL;
+    Py_ssize_t counts[5];
+    int good = limbs < 4 && size > 0 && !(size & (size - 1));
+    for (int i = 0; i < 5; i++) good = (counts[i] = elements(&at[i], limbs)) >= 0 && good;
+    good = good && counts[0] % size == 0 && counts[4] % 2 == 0 && counts[4] / 2 == counts[0] && counts[1] >= size / 2 &&
+           counts[2] >= size && counts[3] >= size / 2;
+    uint64_t *scratch = good ? malloc((size_t)size * 8 * (size_t)limbs) : NULL;
+    if (scratch) {
+        Py_BEGIN_ALLOW_THREADS
+        (limbs == 1 ? doubled_64 : doubled_128)(at[0].buf, size, counts[0] / size, at[1].buf, at[2].buf, at[3].buf,
+                                                scratch, at[4].buf);
+        Py_END_ALLOW_THREADS
+        free(scratch);
+    } else if (good) {
+        good = 0;
+        PyErr_NoMemory();
+    }
+    return finish(at, 5, good, "rows must be of a power of two, out twice as long, and the tables long enough");
+}
+
 static PyObject *py_pairs(PyObject *self, PyObject *args) {
     (void)self;
     int limbs;
@@ -208,6 +255,12 @@ static PyMethodDef methods[] = {
     {"dots", py_dots, METH_VARARGS,
      "dots(limbs, alone, inner, period, a, b, out): sums of a * b, or of a alone, over groups of inner elements; group g "
      "of a meets group g // period of b."},
+    {"row_sums", py_row_sums, METH_VARARGS,
+     "row_sums(limbs, paired, inner, count, a, weights, out): for each group of count rows of inner elements, the sum of "
+     "rows times weights, or where paired the sum of the products of each two rows."},
+    {"doubled", py_doubled, METH_VARARGS,
+     "doubled(limbs, size, rows, back, between, ahead, out): values at a root's powers, and between them at those of a "
+     "root of it; tables of the root's inverse, of the finer root over size by reversed bits, and of the root."},
     {"pairs", py_pairs, METH_VARARGS,
      "pairs(limbs, inner, r, x, less, out): for each r and its inner elements x, r^(i + 1) x_i and x_i - less in turn."},
     {"transform", py_transform, METH_VARARGS,

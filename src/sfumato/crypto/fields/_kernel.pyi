@@ -6,6 +6,24 @@ def combine(limbs: int, kind: int, a: NDArray[Any], b: NDArray[Any], out: NDArra
 def dots(
     limbs: int, alone: bool, inner: int, period: int, a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]
 ) -> None: ...
+def row_sums(
+    limbs: int,
+    paired: bool,
+    inner: int,
+    count: int,
+    a: NDArray[Any],
+    weights: NDArray[Any],
+    out: NDArray[Any],
+) -> None: ...
+def doubled(
+    limbs: int,
+    size: int,
+    rows: NDArray[Any],
+    back: NDArray[Any],
+    between: NDArray[Any],
+    ahead: NDArray[Any],
+    out: NDArray[Any],
+) -> None: ...
 def pairs(
     limbs: int, inner: int, r: NDArray[Any], x: NDArray[Any], less: NDArray[Any], out: NDArray[Any]
 ) -> None: ...

@@ -22,6 +22,8 @@ Elements: TypeAlias = NDArray[np.uint64]
 """Field elements: the last axis holds the limbs."""
 
 _ADD, _SUBTRACT, _MULTIPLY = 0, 1, 2
+_BLOCK: Final = 1 << 13
+"""Elements that stay in a processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,26 @@ class PrimeField:
         if values.size:
             _kernel.dots(self.limbs, True, elements.shape[-2], 1, values, values, out)
         return out
+
+    def total(self, rows: Elements) -> Elements:
+        """Return the sum over the first axis, without another array of that size.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray
+            Of shape ``(rows, count, limbs)``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(count, limbs)``.
+        """
+        block = max(1, _BLOCK // max(1, rows.shape[1]))
+        sums = self.zeros(min(block, len(rows)), rows.shape[1])
+        for start in range(0, len(rows), block):
+            part = np.ascontiguousarray(rows[start : start + block])
+            _kernel.combine(self.limbs, _ADD, sums[: len(part)], part, sums[: len(part)])
+        return self.summed(sums.swapaxes(0, 1))
 
     def dots(self, elements: Elements, weights: Elements) -> Elements:
         """Return for each row the sums of products of its vectors with the row's weights.

@@ -90,6 +90,45 @@ class NttField(PrimeField):
             _kernel.pairs(self.limbs, elements.shape[-2], r, x, constant, out)
         return out
 
+    def combined_rows(self, elements: Elements, weights: Elements) -> Elements:
+        """Return sums of vectors, each times a weight.
+
+        Parameters
+        ----------
+        elements : numpy.ndarray
+            Of shape ``(..., vectors, count, limbs)``.
+        weights : numpy.ndarray
+            Of shape ``(..., vectors, limbs)``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(..., count, limbs)``.
+        """
+        return self._row_sums(False, elements, np.ascontiguousarray(weights))
+
+    def paired_products(self, elements: Elements) -> Elements:
+        """Return sums of the products of vectors, the first by the second, the third by the fourth.
+
+        Parameters
+        ----------
+        elements : numpy.ndarray
+            Of shape ``(..., 2 * pairs, count, limbs)``.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(..., count, limbs)``.
+        """
+        return self._row_sums(True, elements, elements[:0])
+
+    def _row_sums(self, paired: bool, elements: Elements, weights: Elements) -> Elements:
+        *batch, vectors, count, _ = elements.shape
+        out = self.zeros(*batch, count)
+        if elements.size:
+            _kernel.row_sums(self.limbs, paired, count, vectors, np.ascontiguousarray(elements), weights, out)
+        return out
+
     def root(self, length: int) -> int:
         """Return the root of unity of an order that is a power of two.
 
@@ -173,10 +212,12 @@ class NttField(PrimeField):
             Of shape ``(..., 2 * length, limbs)``.
         """
         length = values.shape[-2]
-        between = self.multiplied(self.coefficients(values), self.powers(2 * length)[:length])
-        return np.stack([values, self.values(between)], axis=-2).reshape(
-            *values.shape[:-2], 2 * length, self.limbs
-        )
+        back = _powers(self, pow(self.root(length), -1, self.modulus), length)
+        between = _between(self, length)
+        out = np.empty((*values.shape[:-2], 2 * length, self.limbs), np.uint64)
+        rows = np.ascontiguousarray(values)
+        _kernel.doubled(self.limbs, length, rows, back, between, self.powers(length), out)
+        return out
 
     def power(self, elements: Elements, doublings: int) -> Elements:
         """Return elements to the power of 2 to ``doublings``.
@@ -230,6 +271,17 @@ def _powers(field: NttField, root: int, length: int) -> Elements:
     out = field.vector(powers)
     out.flags.writeable = False
     return out
+
+
+@lru_cache(maxsize=64)
+def _between(field: NttField, length: int) -> Elements:
+    """Return the finer root's powers over the length, in the order of their exponents' reversed bits."""
+    order = np.zeros(1, np.intp)
+    while len(order) < length:
+        order = np.concatenate([2 * order, 2 * order + 1])
+    scaled = field.multiplied(field.powers(2 * length)[order], field.vector([pow(length, -1, field.modulus)]))
+    scaled.flags.writeable = False
+    return scaled
 
 
 FIELD64: Final = NttField(2**64 - 2**32 + 1, 1, pow(7, 2**32 - 1, 2**64 - 2**32 + 1), 32)

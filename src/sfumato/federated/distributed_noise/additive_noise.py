@@ -29,6 +29,9 @@ _TOLERANCE: Final = 1 + 1e-9
 """A scale that was planned on one machine is not refused by the last digits of another's exponentials."""
 _LARGEST_NORM: Final = 2.0**30
 """In steps: squares of a rounded vector then add up within 64 bits."""
+_LEAST_NORM: Final = 2.0**-40
+"""In steps: of a coarser grid nothing of a vector is left but the rounding."""
+_LEAST_NOISE: Final = 2.0**-100
 
 _FORMAT: Final = Format("sfumato.distributed_noise", 1)
 _RECORD: Final[Record[Any]] = Record(
@@ -68,17 +71,23 @@ class AdditiveNoise(DistributedMechanism):
 
     def __post_init__(self) -> None:
         self._check_clients()
-        for name in ("clip_norm", "noise_multiplier"):
-            self._set(name, _check.positive(name, getattr(self, name)))
+        self._check_clip_norm()
+        self._set("noise_multiplier", _check.positive("noise_multiplier", self.noise_multiplier))
+        if self.noise_multiplier < _LEAST_NOISE:
+            rule = "be at least 2^-100"
+            _check.refuse("noise_multiplier", rule, self.noise_multiplier, "so little noise hides nothing")
         self._set("wraparound", _check.unit_interval("wraparound", self.wraparound))
         if not 2 <= _check.integer("bits", self.bits, minimum=1) <= MAX_BITS:
             _check.refuse("bits", f"be from 2 to {MAX_BITS}", self.bits, "call plan_bits")
         self._check_survivors()
+        if self._share(1) > self._largest_share():
+            most = f"{math.isqrt(self._largest_share() * self.honest_survivors):,}"
+            rule = f"be at most {most} with {self.honest_survivors} honest survivors, whose noise is drawn"
+            _check.refuse("noise_multiplier", rule, self.noise_multiplier, "ask for less noise")
         if self.scale is None:
             self._set("scale", self._finest())
-        elif self._wraps(_check.positive("scale", self.scale)) > self.wraparound * _TOLERANCE:
-            rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
-            _check.refuse("scale", rule, self.scale, "leave it out, or take more bits")
+        else:
+            self._check_scale(_check.positive("scale", self.scale))
         self._set("l2_squared", self._largest_squared(self.steps))
 
     @classmethod
@@ -110,6 +119,16 @@ class AdditiveNoise(DistributedMechanism):
         )
         noise = minimum_noise(loss, request, Fraction(start))
         return cls(noise_multiplier=float(noise), **parameters)
+
+    def _check_scale(self, scale: float) -> None:
+        if scale * self.clip_norm < _LEAST_NORM:
+            rule = (
+                f"make clip_norm at least 2^-40 of a step, which is {_LEAST_NORM / self.clip_norm:.6g} here"
+            )
+            _check.refuse("scale", rule, scale, "leave it out")
+        if self._wraps(scale) > self.wraparound * _TOLERANCE:
+            rule = f"leave a chance of at most {self.wraparound} that the sum wraps around"
+            _check.refuse("scale", rule, scale, "leave it out, or take more bits")
 
     def _finest(self) -> float:
         found = largest_scale(lambda s: self._wraps(s) <= self.wraparound, _LARGEST_NORM / self.clip_norm)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["DistributedMechanism"]
+
+_LARGEST_NORM: Final = 2.0**400
+"""No square of a number in units of vectors leaves the floats, nor does one over it."""
 
 
 class DistributedMechanism(ABC):
@@ -31,6 +34,7 @@ class DistributedMechanism(ABC):
     minimum_survivors: int
     colluders: int
     dimension: int
+    clip_norm: float
     bits: int
 
     @property
@@ -94,6 +98,11 @@ class DistributedMechanism(ABC):
         _check.integer("clients", self.clients, minimum=3)
         if _check.integer("dimension", self.dimension, minimum=1) > MAX_DIMENSION:
             _check.refuse("dimension", "be at most 2^28", self.dimension, "aggregate the vector in parts")
+
+    def _check_clip_norm(self) -> None:
+        self._set("clip_norm", _check.positive("clip_norm", self.clip_norm))
+        if not 1 / _LARGEST_NORM <= self.clip_norm <= _LARGEST_NORM:
+            _check.refuse("clip_norm", "be from 2^-400 to 2^400", self.clip_norm, "use other units")
 
     def _check_survivors(self) -> None:
         if _check.integer("minimum_survivors", self.minimum_survivors, minimum=2) > self.clients:

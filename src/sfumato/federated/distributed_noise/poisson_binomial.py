@@ -30,8 +30,6 @@ _GRID: Final = 32
 """Chances are whole numbers of 2^-32."""
 _LEAST_THETA: Final = 2.0**-20
 _LARGEST_THETA: Final = 0.25
-_LARGEST_NORM: Final = 2.0**400
-"""No square of a number in units of vectors leaves the floats, nor does one over it."""
 _CLOSE: Final = 1_000_000
 """A theta that meets a budget is the largest one to a part in so many."""
 _BLOCK: Final = 1 << 20
@@ -144,9 +142,7 @@ class DistributedPoissonBinomial(DistributedMechanism):
     def __post_init__(self) -> None:
         self._check_clients()
         self._check_survivors()
-        self._set("clip_norm", _check.positive("clip_norm", self.clip_norm))
-        if not 1 / _LARGEST_NORM <= self.clip_norm <= _LARGEST_NORM:
-            _check.refuse("clip_norm", "be from 2^-400 to 2^400", self.clip_norm, "use other units")
+        self._check_clip_norm()
         theta = _check.positive("theta", self.theta)
         if not _LEAST_THETA <= theta <= _LARGEST_THETA:
             _check.refuse("theta", "be from 2^-20 to 1/4", self.theta, "call calibrated")
@@ -211,7 +207,7 @@ class DistributedPoissonBinomial(DistributedMechanism):
             rule = "be met by a theta of at least 2^-20"
             _check.refuse("epsilon", rule, request.epsilon, "take fewer bits, or fewer rounds")
         while high > low + low // _CLOSE + 1:
-            middle = math.isqrt(low * high)
+            middle = max(low + 1, math.isqrt(low * high))
             low, high = (middle, high) if meets(middle) else (low, middle)
         return made(low)
 

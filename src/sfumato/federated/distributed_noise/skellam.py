@@ -38,9 +38,9 @@ class DistributedSkellam(AdditiveNoise):
     dimension : int
         Entries of a vector.
     clip_norm : float
-        Each vector is scaled down to this L2 norm where it is longer.
+        Each vector is scaled down to this L2 norm where it is longer; from 2^-400 to 2^400.
     noise_multiplier : float
-        Standard deviation of the noise that is sure, over the L2 sensitivity.
+        Standard deviation of the noise that is sure, over the L2 sensitivity; at least 2^-100.
     bits : int
         The sum is taken modulo 2^bits; from 2 to 48.
     colluders : int, default 0

@@ -263,8 +263,8 @@ class Prio3(MessageSizes):
         -------
         bytes
         """
-        chosen = output_shares[accepted].swapaxes(0, 1)
-        return self.circuit.field.encoded(self.circuit.field.summed(chosen)[None]).tobytes()
+        chosen = output_shares if accepted.all() else output_shares[accepted]
+        return self.circuit.field.encoded(self.circuit.field.total(chosen)[None]).tobytes()
 
     def added(self, aggregate_share: bytes, numbers: Sequence[int]) -> bytes:
         """Return an aggregate share with integers added: another share of disjoint reports, or noise.

@@ -158,11 +158,9 @@ class ProofSystem:
         point = randomness[:, -1]
         gap = field.subtracted(field.power(point, self.nodes.bit_length() - 1), field.vector([1]))
         hidden = np.asarray(gap.any(axis=-1))
-        wires = np.concatenate(
-            [proof[:, :arity, None], circuit.inputs(encoded, joint, shares).swapaxes(1, 2)], 2
-        )
         weights = field.lagrange_weights(point, self.nodes)[:, : 1 + calls]
-        at_wires = field.dots(wires, weights)
+        at_inputs = field.combined_rows(circuit.inputs(encoded, joint, shares), weights[:, 1:])
+        at_wires = field.added(field.multiplied(proof[:, :arity], weights[:, :1]), at_inputs)
         at_gadget = field.dots(polynomial[:, None], field.lagrange_weights(point, whole))
         verifier = np.concatenate([reduced[:, None], at_wires, at_gadget], axis=1)
         verifier[~hidden] = 0

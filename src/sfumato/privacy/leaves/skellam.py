@@ -54,6 +54,10 @@ class Skellam(Leaf):
     :math:`(\alpha - 1) D_\alpha` is convex and 0 at order 1, the other orders have the chords between whole
     ones. A whole number is at most its square, so that L is never above S.
 
+    It states no zCDP, which is a bound at all orders: a largest ratio over orders up to some cap is none. The
+    theorem begins at order 2, and its chord down to order 1 is twice a Gaussian's divergence there. The rho
+    that the curve does prove is therefore about :math:`S/V`, twice what one expects.
+
     References
     ----------
     Agarwal, Kairouz, Liu (2021), "The Skellam mechanism for differentially private federated learning".

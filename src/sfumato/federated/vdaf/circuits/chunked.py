@@ -106,7 +106,9 @@ class Histogram(_Chunked):
     def encode(self, measurements: Measurements) -> Elements:
         """Return bucket numbers as unit vectors; see `Circuit.encode`."""
         buckets = whole_numbers(measurements, self.length - 1, ())
-        return self.field.small((buckets[:, None] == np.arange(self.length)).astype(np.uint64))
+        out = self.field.zeros(len(buckets), self.length)
+        out[np.arange(len(buckets)), buckets, 0] = 1
+        return out
 
     def truncate(self, encoded: Elements) -> Elements:
         """Return the vector itself."""

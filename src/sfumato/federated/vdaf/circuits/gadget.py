@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from sfumato import _check
 from sfumato.crypto.fields.field import Elements
 from sfumato.crypto.fields.ntt_field import NttField
@@ -47,6 +45,28 @@ class Gadget(ABC):
             Of shape ``(rows, points, limbs)``.
         """
 
+    def evaluate_sum(self, field: NttField, inputs: Elements, count: int) -> Elements:
+        """Return the sums of the outputs on successive groups of inputs, at some points.
+
+        Parameters
+        ----------
+        field : NttField
+            The inputs' field.
+        inputs : numpy.ndarray
+            Of shape ``(rows, count * arity, points, limbs)``.
+        count : int
+            How many groups.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape ``(rows, points, limbs)``.
+        """
+        rows, _, *rest = inputs.shape
+        grouped: Elements = inputs.reshape(rows * count, self.arity, *rest)
+        each: Elements = self.evaluate(field, grouped).reshape(rows, count, *rest)
+        return field.summed(each.swapaxes(1, 2))
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -72,6 +92,10 @@ class Mul(Gadget):
     def evaluate(self, field: NttField, inputs: Elements) -> Elements:
         """Return the products; see `Gadget.evaluate`."""
         return field.multiplied(inputs[:, 0], inputs[:, 1])
+
+    def evaluate_sum(self, field: NttField, inputs: Elements, count: int) -> Elements:
+        """Return the sums of products; see `Gadget.evaluate_sum`."""
+        return field.paired_products(inputs)
 
 
 @final
@@ -159,13 +183,4 @@ class ParallelSum(Gadget):
 
     def evaluate(self, field: NttField, inputs: Elements) -> Elements:
         """Return the sums; see `Gadget.evaluate`."""
-        rows, _, *rest = inputs.shape
-        grouped: Elements = inputs.reshape(rows * self.count, self.subcircuit.arity, *rest)
-        each: Elements = self.subcircuit.evaluate(field, grouped).reshape(rows, self.count, *rest)
-        while (count := each.shape[1]) > 1:
-            half = count // 2
-            pairs = field.added(each[:, :half], each[:, half : 2 * half])
-            if count % 2:
-                pairs[:, 0] = field.added(pairs[:, 0], each[:, -1])
-            each = pairs
-        return np.asarray(each[:, 0])
+        return self.subcircuit.evaluate_sum(field, inputs, self.count)
