@@ -30,6 +30,7 @@ from benchmarks.local_marginals import measure_marginals
 from benchmarks.local_numbers import measure_numbers
 from benchmarks.local_peers import measure_peers
 from benchmarks.local_ranges import measure_ranges
+from benchmarks.opening import measure_opening
 from benchmarks.shuffler import measure_shuffler
 from sfumato import local
 from sfumato.numerics import _kernels
@@ -232,6 +233,7 @@ def measure_more(only: str, people: int, epsilon: float, runs: int) -> None:
         "ranges": lambda: measure_ranges(people, epsilon, runs),
         "marginals": lambda: measure_marginals(people, epsilon, runs),
         "shuffler": lambda: measure_shuffler(min(people, 50_000)),
+        "opening": lambda: measure_opening(people),
     }
     for name, task in tasks.items():
         if only.lower() in name:

@@ -18,12 +18,12 @@ from sfumato.local.base.specifications import (
 )
 from sfumato.local.device import Domain, MemoStore, PublicKey, Randomizer, ReportBatch
 from sfumato.local.device.base.protocols import PROTOCOLS, protocol_named
-from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
+from sfumato.local.shuffle import Collection, MixedBatch, Opening, SecretKey
 from tests.golden.local import making
 
 HERE = Path(making.__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "protocols.json").read_text())
-DRAWN_ANEW = {"envelopes.json", "batch-000001.mixed", "memos"}
+DRAWN_ANEW = {"envelopes.json", "batch-000001.mixed", "memos", "opening.state"}
 
 
 def same(found: list[Any], known: list[Any]) -> bool:
@@ -137,6 +137,9 @@ def opens(cipher: str, here: Path, folder: Path) -> None:
     assert MixedBatch.from_bytes(content).to_bytes() == content
     opening = collection.opening(keys["analyst"])
     assert opening.add(content) == 3
+    stored = (here / "opening.state").read_bytes()
+    assert opening.to_bytes() == stored
+    assert Opening.from_bytes(stored, collection, keys["analyst"]).numbers == {1}
     assert opening.estimate().raw == pytest.approx([1 / 3] * 3 + [0] * 3)
 
 

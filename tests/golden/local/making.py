@@ -183,10 +183,14 @@ def sealed_files(analyst: shuffle.SecretKey, shuffler: shuffle.SecretKey) -> dic
         for n, report in enumerate(reports)
     ]
     rows = np.frombuffer(b"".join(sealed), np.uint8).reshape(len(sealed), -1)
+    mixed = shuffle.MixedBatch(made.device.id, 1, rows)
+    opening = made.opening(analyst)
+    opening.add(mixed)
     return {
         "collection.json": text(made.specification()),
         "envelopes.json": text([envelope.hex() for envelope in envelopes]),
-        "batch-000001.mixed": shuffle.MixedBatch(made.device.id, 1, rows).to_bytes(),
+        "batch-000001.mixed": mixed.to_bytes(),
+        "opening.state": opening.to_bytes(),
         **key_files(analyst, shuffler),
     }
 

@@ -16,12 +16,13 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.crypto.secret_key import SecretKey
-    from sfumato.local.shuffle.collection import Collection, Opening
+    from sfumato.local.shuffle.collection import Collection
     from sfumato.local.shuffle.counts import NoiseErrorModel, ShuffledCounts
     from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
     from sfumato.local.shuffle.histogram import DecoyErrorModel, ShuffledHistogram
     from sfumato.local.shuffle.mixed_batch import MixedBatch
     from sfumato.local.shuffle.noise import SharedNoise
+    from sfumato.local.shuffle.opening import Opening
     from sfumato.local.shuffle.protocol import ShuffleProtocol
     from sfumato.local.shuffle.single_message import loosest, single_message_mean
     from sfumato.local.shuffle.split_and_mix import SplitProtocol
@@ -53,7 +54,7 @@ __getattr__, __dir__ = attach(
     {
         "Collection": "sfumato.local.shuffle.collection",
         "MixedBatch": "sfumato.local.shuffle.mixed_batch",
-        "Opening": "sfumato.local.shuffle.collection",
+        "Opening": "sfumato.local.shuffle.opening",
         "SecretKey": "sfumato.crypto.secret_key",
         "DecoyErrorModel": "sfumato.local.shuffle.histogram",
         "ShuffleProtocol": "sfumato.local.shuffle.protocol",
