@@ -20,6 +20,7 @@ from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, valu
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
@@ -29,6 +30,7 @@ from sfumato.server.limits import Limits
 __all__ = ["app"]
 
 app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
+app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
@@ -123,8 +125,13 @@ def serve_collection(
     """Run the shuffler of a collection until it is asked to end."""
     pair = certificate_pair(certificate, certificate_key)
     specification = _read(file)
+    asked: device.PublicCollection | device.SparseCollection
+    if specification.get("format") == device.SparseCollection.wire_name:
+        asked = device.SparseCollection.from_specification(specification)
+    else:
+        asked = device.PublicCollection.from_specification(specification)
     server.serve(
-        device.PublicCollection.from_specification(specification),
+        asked,
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
         specification=specification,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.local.shuffle.opening import Opening
     from sfumato.local.shuffle.protocol import ShuffleProtocol
     from sfumato.local.shuffle.single_message import loosest, single_message_mean
+    from sfumato.local.shuffle.sparse_histogram import SparseHistogram, SparseRelease
     from sfumato.local.shuffle.split_and_mix import SplitProtocol
     from sfumato.local.shuffle.sums import ShuffledMean, ShuffledSum
 
@@ -44,6 +45,8 @@ __all__ = [
     "ShuffledMeanEstimate",
     "ShuffledSum",
     "ShuffledSumEstimate",
+    "SparseHistogram",
+    "SparseRelease",
     "SplitProtocol",
     "loosest",
     "single_message_mean",
@@ -67,6 +70,8 @@ __getattr__, __dir__ = attach(
         "ShuffledMeanEstimate": "sfumato.local.shuffle.estimate",
         "ShuffledSum": "sfumato.local.shuffle.sums",
         "ShuffledSumEstimate": "sfumato.local.shuffle.estimate",
+        "SparseHistogram": "sfumato.local.shuffle.sparse_histogram",
+        "SparseRelease": "sfumato.local.shuffle.sparse_histogram",
         "SplitProtocol": "sfumato.local.shuffle.split_and_mix",
         "loosest": "sfumato.local.shuffle.single_message",
         "single_message_mean": "sfumato.local.shuffle.single_message",
