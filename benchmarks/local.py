@@ -31,7 +31,9 @@ from benchmarks.local_marginals import measure_marginals
 from benchmarks.local_numbers import measure_long_vectors, measure_numbers
 from benchmarks.local_peers import measure_peers
 from benchmarks.local_ranges import measure_ranges
+from benchmarks.opening import measure_opening
 from benchmarks.shuffler import measure_shuffler
+from benchmarks.sparse_histogram import measure_sparse
 from sfumato import local
 from sfumato.numerics import _kernels
 
@@ -235,6 +237,8 @@ def measure_more(only: str, people: int, epsilon: float, runs: int) -> None:
         "marginals": lambda: measure_marginals(people, epsilon, runs),
         "shuffler": lambda: measure_shuffler(min(people, 50_000)),
         "javascript": measure_javascript,
+        "opening": lambda: measure_opening(people),
+        "sparse": lambda: measure_sparse(min(people, 100_000)),
     }
     for name, task in tasks.items():
         if only.lower() in name:

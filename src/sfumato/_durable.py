@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
 from pathlib import Path
 
-__all__ = ["new_file", "replace_file", "sync_folder", "write_file", "write_whole"]
+__all__ = ["lock_beside", "new_file", "replace_file", "sync_folder", "write_file", "write_whole"]
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -38,6 +39,35 @@ def _fill(held: int, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def lock_beside(path: Path) -> int:
+    """Hold the lock beside a file, which ends with the process, or when the descriptor is closed.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which need not exist.
+
+    Returns
+    -------
+    int
+        A descriptor.
+
+    Raises
+    ------
+    BlockingIOError
+        If it is held already, here or in another process.
+    OSError
+        If there can be no file in the folder.
+    """
+    held = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise
+    return held
 
 
 def sync_folder(folder: Path) -> None:

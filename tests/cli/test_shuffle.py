@@ -129,6 +129,39 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
     assert rest == "2 batches released; refused envelopes: 0 by shape, 0 by seal\n"
 
 
+def test_an_opening_is_stored_resumed_and_merged(folder: Path) -> None:
+    collected(folder, "stored.json", *COLOURS)
+    made = Collection.from_specification(json.loads((folder / "stored.json").read_text()))
+    key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
+    with Shuffler(made.device, key, folder / "stored.store") as shuffler:
+        shuffler.take([made.device.envelope("red", client.to_bytes(16, "big")) for client in range(90)])
+        one, two, three = (shuffler.path(number) for number in (1, 2, 3))
+    read = ("open", folder / "stored.json", "--key", folder / "analyst.key", "--json")
+
+    def numbers(*more: object) -> tuple[int, int]:
+        found = json.loads(answered(*read, *more))
+        return found["batches"], found["records"]
+
+    assert numbers("--state", folder / "a", one) == (1, 30)
+    assert numbers("--state", folder / "a", one, two) == (2, 60)
+    assert numbers("--state", folder / "a") == (2, 60)
+    assert numbers("--state", folder / "b", three, "--processes", 1) == (1, 30)
+    assert numbers("--merge", folder / "a", "--merge", folder / "b") == (3, 90)
+    for bad, rule in (
+        (("--merge", folder / "a", "--merge", folder / "a"), "other must have opened other batches only"),
+        (("--merge", folder / "stored.json"), "state must be one that an opening wrote"),
+        (("--state", folder / "none" / "a", one), "state must be in a folder that can be written"),
+        (("--processes", 0, one), "processes must"),
+    ):
+        refused = run(*read, *bad)
+        assert refused.exit_code == (1 if "folder" in rule else 2)
+        assert rule in refused.stderr
+    batch = two.read_bytes()
+    one.write_bytes(batch[:56] + batch[56:][::-1])
+    assert "a batch must" in run(*read, "--state", folder / "a", one).stderr
+    assert numbers("--state", folder / "a") == (2, 60)
+
+
 def test_a_mean(folder: Path) -> None:
     collected(folder, "ages.json", "piecewise-mean", "--epsilon", 2, "--parameter", "bounds=[18,90]")
     made = Collection.from_specification(json.loads((folder / "ages.json").read_text()))

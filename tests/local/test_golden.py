@@ -18,12 +18,12 @@ from sfumato.local.base.specifications import (
 )
 from sfumato.local.device import Domain, MemoStore, PublicKey, Randomizer, ReportBatch
 from sfumato.local.device.base.protocols import PROTOCOLS, protocol_named
-from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
+from sfumato.local.shuffle import Collection, MixedBatch, Opening, SecretKey, SparseHistogram
 from tests.golden.local import making
 
 HERE = Path(making.__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "protocols.json").read_text())
-DRAWN_ANEW = {"envelopes.json", "batch-000001.mixed", "memos"}
+DRAWN_ANEW = {"envelopes.json", "batch-000001.mixed", "memos", "opening.state"}
 
 
 def same(found: list[Any], known: list[Any]) -> bool:
@@ -137,7 +137,20 @@ def opens(cipher: str, here: Path, folder: Path) -> None:
     assert MixedBatch.from_bytes(content).to_bytes() == content
     opening = collection.opening(keys["analyst"])
     assert opening.add(content) == 3
+    stored = (here / "opening.state").read_bytes()
+    assert opening.to_bytes() == stored
+    assert Opening.from_bytes(stored, collection, keys["analyst"]).numbers == {1}
     assert opening.estimate().raw == pytest.approx([1 / 3] * 3 + [0] * 3)
+
+
+def test_a_release_of_texts_is_read() -> None:
+    here = HERE / "sparse"
+    asked = device.SparseCollection.from_specification(json.loads((here / "collection.json").read_text()))
+    key = (here / "devices.key").read_bytes()
+    encrypted = [bytes.fromhex(one) for one in json.loads((here / "encrypted.json").read_text())]
+    assert asked.decrypted(encrypted, key) == ["é", "red"]
+    release = SparseHistogram(asked).opened((here / "release.mixed").read_bytes(), key)
+    assert (release.number, list(release.counts), release.unreadable) == (1, ["red"], 0)
 
 
 def test_a_memo_store_answers_by_the_same_memos(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "shuffler.md").read_text(encoding="
 
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     space: dict[str, Any] = {}
     for block in blocks:
         exec(block, space)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, valu
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
@@ -29,6 +30,7 @@ from sfumato.server.limits import Limits
 __all__ = ["app"]
 
 app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
+app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
@@ -126,8 +128,13 @@ def serve_collection(
     """Run the shuffler of a collection until it is asked to end."""
     pair = certificate_pair(certificate, certificate_key)
     specification = _read(file)
+    asked: device.PublicCollection | device.SparseCollection
+    if specification.get("format") == device.SparseCollection.wire_name:
+        asked = device.SparseCollection.from_specification(specification)
+    else:
+        asked = device.PublicCollection.from_specification(specification)
     server.serve(
-        device.PublicCollection.from_specification(specification),
+        asked,
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
         specification=specification,
@@ -178,23 +185,29 @@ def open_batches(
     *,
     key: KeyFile,
     url: Annotated[str | None, typer.Option("--url", help="The service to collect all batches from.")] = None,
+    processes: Annotated[int, typer.Option("--processes", help="How many open records.")] = 1,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="A file that keeps what was opened: it is opened once, by all runs."),
+    ] = None,
+    merge: Annotated[
+        list[Path] | None, typer.Option("--merge", help="Add a state of other batches, opened elsewhere.")
+    ] = None,
     delta: Delta = 1e-6,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Open batches with the analyst's key, count them, and print the estimate and what it cost."""
-    if not batches and url is None:
+    if not (batches or merge) and url is None and state is None:
         _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
     made = shuffle.Collection.from_specification(_read(file))
     secret = shuffle.SecretKey.from_file(key, "analyst")
-    opening = made.opening(secret)
-    for path in batches or ():
-        opening.add(read_bytes(path))
-    if url is not None:
-        with server.Visitor(url) as visitor:
-            for number in range(1, visitor.status()["batches"] + 1):
-                opening.add(visitor.batch(number, secret))
+    with made.opening(secret, state=state) as opening:
+        for path in merge or ():
+            opening.merge(read_bytes(path))
+        collected = _collected(url, secret, opening.numbers)
+        opening.add_batches(chain(batches or (), collected), processes=processes)
     if not opening.batches:
         raise ParameterError("there must be a released batch, got none yet; wait for more clients")
     epsilon = made.privacy_loss.epsilon(delta)
@@ -232,6 +245,15 @@ def open_batches(
             "there the loss may be greater",
             err=True,
         )
+
+
+def _collected(url: str | None, secret: shuffle.SecretKey, opened: frozenset[int]) -> Iterator[bytes]:
+    """Yield the batches of a service that were not opened before."""
+    if url is not None:
+        with server.Visitor(url) as visitor:
+            for number in range(1, visitor.status()["batches"] + 1):
+                if number not in opened:
+                    yield visitor.batch(number, secret)
 
 
 def _say_now(line: str) -> None:

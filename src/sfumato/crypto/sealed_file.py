@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import struct
@@ -14,7 +13,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from sfumato import _check
-from sfumato._durable import replace_file, sync_folder, write_file
+from sfumato._durable import lock_beside, replace_file, sync_folder, write_file
 from sfumato.errors import SourceError
 
 __all__ = ["KEY_BYTES", "SealedFile", "key_from"]
@@ -200,15 +199,11 @@ def _keep_new(path: Path) -> None:
 def _locked(path: Path) -> int:
     """Hold the lock beside a file for as long as the descriptor is open."""
     try:
-        held = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return lock_beside(path)
+    except BlockingIOError:
+        _refuse("be free", path, "another store holds it: close that one first")
     except OSError:
         _refuse("be in a folder that can be written", path, "name another")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        _refuse("be free", path, "another store holds it: close that one first")
-    return held
 
 
 def _refuse(rule: str, path: Path, remedy: str, name: str = "store") -> NoReturn:

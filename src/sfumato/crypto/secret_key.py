@@ -25,6 +25,7 @@ from sfumato.crypto.hpke import (
     encoded_line,
     unsealed,
 )
+from sfumato.crypto.hpke_recipient import Recipient
 from sfumato.errors import ParameterError, SourceError
 
 __all__ = ["SecretKey"]
@@ -124,6 +125,20 @@ class SecretKey:
             None if it was altered, or sealed for another key or context.
         """
         return unsealed(sealed, self._key, context, self.cipher)
+
+    def recipient(self, context: bytes) -> Recipient:
+        """Return what opens many messages of one context, in less time than `opened` takes for each.
+
+        Parameters
+        ----------
+        context : bytes
+            The context that they were sealed with.
+
+        Returns
+        -------
+        Recipient
+        """
+        return Recipient(self._key, context, self.cipher)
 
     def to_file(self, path: Path) -> None:
         """Write the key to a new file that its owner alone may read.

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sfumato import _check
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.local.device.shuffle.collection import PublicCollection
+from sfumato.local.device.shuffle.sparse_collection import SparseCollection
 from sfumato.server.admission import allow_files
 from sfumato.server.counters import Counters
 from sfumato.server.cross_origin import CrossOrigin, checked_origins
@@ -27,7 +28,7 @@ _COUNTERS: Final = "counters"
 
 
 def serve(
-    collection: PublicCollection,
+    collection: PublicCollection | SparseCollection,
     key: SecretKey,
     folder: Path,
     *,

@@ -14,7 +14,9 @@ from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.collection import NONCE, PublicCollection
+from sfumato.local.device.shuffle.sparse_collection import SparseCollection
 from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
+from sfumato.local.shuffle.sparse_histogram import SparseHistogram
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.server.store import Report, Store
 from sfumato.server.store_file import refuse_folder
@@ -31,7 +33,8 @@ class Shuffler:
 
     Parameters
     ----------
-    collection : sfumato.local.device.PublicCollection
+    collection : sfumato.local.device.PublicCollection or SparseCollection
+        Batches of the second kind are not mixed records but noisy counts above a threshold.
     key : SecretKey
         The shuffler's.
     folder : Path
@@ -83,8 +86,11 @@ class Shuffler:
         "_closed", "_collection", "_folder", "_key", "_lock", "_refused", "_released", "_source", "_store",
     )  # fmt: skip
 
-    def __init__(self, collection: PublicCollection, key: SecretKey, folder: Path) -> None:
-        _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
+    def __init__(self, collection: PublicCollection | SparseCollection, key: SecretKey, folder: Path) -> None:
+        if isinstance(collection, SparseCollection):
+            SparseHistogram(collection)  # refuses what its noise cannot be calibrated for
+        else:
+            _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
         _check.instance("key", key, SecretKey, "use SecretKey.from_file")
         if key.public != collection.shuffler:
             raise ParameterError("key must be that of the collection's shuffler, got another; use that one")
@@ -122,7 +128,7 @@ class Shuffler:
             )
 
     @property
-    def collection(self) -> PublicCollection:
+    def collection(self) -> PublicCollection | SparseCollection:
         """What is collected."""
         return self._collection
 
@@ -177,7 +183,9 @@ class Shuffler:
         return opened[:NONCE], opened[NONCE:]
 
     def _mixed(self, number: int, clients: Records) -> bytes:
-        """Return a batch: the clients' records taken apart, in random order."""
+        """Return a batch: the clients' records apart, in random order; or what is shown of their keys."""
+        if isinstance(self._collection, SparseCollection):
+            return SparseHistogram(self._collection).release(number, clients, self._source)
         records = clients.reshape(-1, self._collection.sealed_width)
         order = random_order(len(records), self._source)
         return MixedBatch(self._collection.id, number, records[order]).to_bytes()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import local
-from sfumato.local import Bins, Domain, Strings, shuffle
+from sfumato.local import Bins, Domain, Strings, device, shuffle
 from sfumato.local.base.specifications import protocol_specification
 from sfumato.local.device import MemoStore
 from tests.golden.local.vectors import sealed_vectors, vectors
@@ -184,11 +184,42 @@ def sealed_files(analyst: shuffle.SecretKey, shuffler: shuffle.SecretKey) -> dic
         for n, report in enumerate(reports)
     ]
     rows = np.frombuffer(b"".join(sealed), np.uint8).reshape(len(sealed), -1)
+    mixed = shuffle.MixedBatch(made.device.id, 1, rows)
+    opening = made.opening(analyst)
+    opening.add(mixed)
     return {
         "collection.json": text(made.specification()),
         "envelopes.json": text([envelope.hex() for envelope in envelopes]),
-        "batch-000001.mixed": shuffle.MixedBatch(made.device.id, 1, rows).to_bytes(),
+        "batch-000001.mixed": mixed.to_bytes(),
+        "opening.state": opening.to_bytes(),
         **key_files(analyst, shuffler),
+    }
+
+
+def sparse_files() -> dict[str, bytes]:
+    """A collection of texts of an unknown domain, what two devices encrypt, and a release."""
+    encryption_key = bytes(range(32))
+    asked = device.SparseCollection(
+        epsilon=8.0,
+        delta=1e-6,
+        batch_size=40,
+        max_keys=1,
+        key_bytes=10,
+        commitment=device.SparseCollection.commit(encryption_key),
+        analyst=ANALYST.public,
+        shuffler=SHUFFLER.public,
+        name="golden",
+    )
+    clients = []
+    for number in range(40):
+        envelope = asked.envelope(["red" if number else "é"], number.to_bytes(16, "big"), encryption_key)
+        opened = SHUFFLER.opened(envelope, asked.envelope_context)
+        clients.append(np.frombuffer(opened or b"", np.uint8)[16:])
+    return {
+        "sparse/collection.json": text(asked.specification()),
+        "sparse/encrypted.json": text([client.tobytes().hex() for client in clients[:2]]),
+        "sparse/devices.key": encryption_key,
+        "sparse/release.mixed": shuffle.SparseHistogram(asked).release(1, np.stack(clients), 1),
     }
 
 
@@ -203,5 +234,6 @@ def files() -> dict[str, bytes]:
         "domains.json": text({name: domain.specification() for name, domain in DOMAINS.items()}),
         "memos": memo_store(),
         **sealed_files(ANALYST, SHUFFLER),
+        **sparse_files(),
         **{f"aes-256-gcm/{name}": content for name, content in aes.items()},
     }

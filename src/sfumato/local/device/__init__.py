@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from sfumato.local.device.shuffle.collection import PublicCollection
     from sfumato.local.device.shuffle.counts import ShuffledCountsRandomizer
     from sfumato.local.device.shuffle.histogram import ShuffledHistogramRandomizer
+    from sfumato.local.device.shuffle.sparse_collection import SparseCollection
     from sfumato.local.device.shuffle.sums import ShuffledSumRandomizer
     from sfumato.local.device.strings.fragments import BitstogramRandomizer, SequenceFragmentPuzzleRandomizer
     from sfumato.local.device.strings.prefix_round import PrefixRoundRandomizer
@@ -134,6 +135,7 @@ __all__ = [
     "ShuffledHistogramRandomizer",
     "ShuffledSumRandomizer",
     "SignedHadamardRandomizer",
+    "SparseCollection",
     "SphereSamplingRandomizer",
     "SplitBudgetRandomizer",
     "SquareWaveRandomizer",
@@ -176,6 +178,7 @@ __getattr__, __dir__ = attach(
         "Grid": "sfumato.local.device.domains.grid",
         "Bins": "sfumato.local.device.domains.bins",
         "ShuffledHistogramRandomizer": "sfumato.local.device.shuffle.histogram",
+        "SparseCollection": "sfumato.local.device.shuffle.sparse_collection",
         "SplitBudgetRandomizer": "sfumato.local.device.marginals.attributes",
         "SampledAttributeRandomizer": "sfumato.local.device.marginals.attributes",
         "FakeDataRandomizer": "sfumato.local.device.marginals.attributes",

@@ -16,14 +16,16 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.crypto.secret_key import SecretKey
-    from sfumato.local.shuffle.collection import Collection, Opening
+    from sfumato.local.shuffle.collection import Collection
     from sfumato.local.shuffle.counts import NoiseErrorModel, ShuffledCounts
     from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
     from sfumato.local.shuffle.histogram import DecoyErrorModel, ShuffledHistogram
     from sfumato.local.shuffle.mixed_batch import MixedBatch
     from sfumato.local.shuffle.noise import SharedNoise
+    from sfumato.local.shuffle.opening import Opening
     from sfumato.local.shuffle.protocol import ShuffleProtocol
     from sfumato.local.shuffle.single_message import loosest, single_message_mean
+    from sfumato.local.shuffle.sparse_histogram import SparseHistogram, SparseRelease
     from sfumato.local.shuffle.split_and_mix import SplitProtocol
     from sfumato.local.shuffle.sums import ShuffledMean, ShuffledSum
 
@@ -43,6 +45,8 @@ __all__ = [
     "ShuffledMeanEstimate",
     "ShuffledSum",
     "ShuffledSumEstimate",
+    "SparseHistogram",
+    "SparseRelease",
     "SplitProtocol",
     "loosest",
     "single_message_mean",
@@ -53,7 +57,7 @@ __getattr__, __dir__ = attach(
     {
         "Collection": "sfumato.local.shuffle.collection",
         "MixedBatch": "sfumato.local.shuffle.mixed_batch",
-        "Opening": "sfumato.local.shuffle.collection",
+        "Opening": "sfumato.local.shuffle.opening",
         "SecretKey": "sfumato.crypto.secret_key",
         "DecoyErrorModel": "sfumato.local.shuffle.histogram",
         "ShuffleProtocol": "sfumato.local.shuffle.protocol",
@@ -66,6 +70,8 @@ __getattr__, __dir__ = attach(
         "ShuffledMeanEstimate": "sfumato.local.shuffle.estimate",
         "ShuffledSum": "sfumato.local.shuffle.sums",
         "ShuffledSumEstimate": "sfumato.local.shuffle.estimate",
+        "SparseHistogram": "sfumato.local.shuffle.sparse_histogram",
+        "SparseRelease": "sfumato.local.shuffle.sparse_histogram",
         "SplitProtocol": "sfumato.local.shuffle.split_and_mix",
         "loosest": "sfumato.local.shuffle.single_message",
         "single_message_mean": "sfumato.local.shuffle.single_message",

@@ -6,23 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
-import numpy as np
-
 from sfumato import _check
 from sfumato.crypto.hpke import PublicKey
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.base.base_aggregator import Intake
 from sfumato.local.base.protocol import ReportProtocol
 from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
-from sfumato.local.device.base.report_batch import ReportBatch
-from sfumato.local.shuffle.mixed_batch import MixedBatch
+from sfumato.local.shuffle.opening import Opening, State
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Collection", "Opening"]
-
-_BLOCK = 1 << 14
+__all__ = ["Collection"]
 
 
 @final
@@ -158,140 +152,19 @@ class Collection:
             )
         return made
 
-    def opening(self, key: SecretKey) -> Opening:
+    def opening(self, key: SecretKey, *, state: State = None) -> Opening:
         """Return an opening, which unseals and counts this collection's batches.
 
         Parameters
         ----------
         key : SecretKey
             The analyst's secret key.
+        state : path or bytes, optional
+            A file in which what was opened is stored, or the bytes of another opening; see `Opening`.
 
         Returns
         -------
         Opening
-            With nothing counted yet.
+            With nothing counted yet, or what the state holds.
         """
-        return Opening(self, key)
-
-
-@final
-class Opening:
-    """Opens the released batches of a collection, and counts their records.
-
-    Parameters
-    ----------
-    collection : Collection
-    key : SecretKey
-        The analyst's.
-
-    Notes
-    -----
-    A record whose seal does not open, or that is none of this protocol, is counted as refused and never an
-    error: its client chose its bytes. If more are refused in a batch than ``colluders`` could have sent,
-    there were more of them than the loss allows for, and the batch is among the `exposed`. Whether its
-    randomness followed from a seed is what a record says of itself: one that lies marks the estimate.
-
-    Examples
-    --------
-    >>> from sfumato import local
-    >>> secrets = {role: SecretKey.generate(role) for role in ("analyst", "shuffler")}
-    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
-    >>> keys = {role: secret.public for role, secret in secrets.items()}
-    >>> collection = Collection(protocol=oracle, batch_size=100, **keys)
-    >>> opening = collection.opening(secrets["analyst"])
-    >>> opening.batches, opening.exposed, opening.aggregator.accepted
-    (0, (), 0)
-
-    Then call ``opening.add(batch)`` for each batch that the shuffler released, and ``opening.estimate()``.
-    """
-
-    __slots__ = ("_aggregator", "_collection", "_exposed", "_key", "_numbers", "_unsealable")
-
-    def __init__(self, collection: Collection, key: SecretKey) -> None:
-        _check.instance("key", key, SecretKey, "use SecretKey.from_file")
-        if key.public != collection.analyst:
-            raise ParameterError("key must be that of the collection's analyst, got another; use that one")
-        self._collection, self._key = collection, key
-        self._aggregator: Intake[Any] = collection.protocol.aggregator()
-        self._numbers: set[int] = set()
-        self._exposed: list[int] = []
-        self._unsealable = 0
-
-    @property
-    def aggregator(self) -> Intake[Any]:
-        """What counted the records whose seals opened."""
-        return self._aggregator
-
-    @property
-    def batches(self) -> int:
-        """How many batches were opened."""
-        return len(self._numbers)
-
-    @property
-    def refused(self) -> Mapping[str, int]:
-        """How many records were not counted, by reason; ``"seal"`` did not open."""
-        return {"seal": self._unsealable, **self._aggregator.refused}
-
-    @property
-    def exposed(self) -> tuple[int, ...]:
-        """The numbers of batches in which more clients lied than are tolerated; their loss may be greater."""
-        return tuple(self._exposed)
-
-    def add(self, batch: MixedBatch | bytes) -> int:
-        """Open a batch, and return how many records were counted.
-
-        Parameters
-        ----------
-        batch : MixedBatch or bytes
-            As the shuffler released it.
-
-        Returns
-        -------
-        int
-            Records that were counted; the others are in `refused`.
-
-        Raises
-        ------
-        ParameterError
-            If it is no whole batch of this collection, or was opened before; then nothing is counted.
-        """
-        if not isinstance(batch, MixedBatch):
-            batch = MixedBatch.from_bytes(batch)
-        known = self._collection.device
-        if batch.collection != known.id:
-            raise ParameterError("a batch must be of this collection, got another's; use that one's file")
-        if batch.sealed.shape != (known.batch_size * known.messages, known.sealed_width):
-            raise ParameterError("a batch must have all records of its clients, got more or fewer")
-        if batch.number in self._numbers:
-            _check.refuse("a batch", "be opened once", batch.number, "leave it out")
-        self._numbers.add(batch.number)
-        before = self._aggregator.accepted
-        for start in range(0, len(batch.sealed), _BLOCK):
-            self._count(batch.sealed[start : start + _BLOCK])
-        accepted = self._aggregator.accepted - before
-        if len(batch.sealed) - accepted > known.colluders * known.messages:
-            self._exposed.append(batch.number)
-        return accepted
-
-    def _count(self, sealed: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-        known = self._collection.device
-        context, width = known.report_context, 1 + known.randomizer.width
-        opened = [self._key.opened(row.tobytes(), context) for row in sealed]
-        # A first byte that no device writes is as good as a broken seal.
-        sound = [part for part in opened if part is not None and len(part) == width and part[0] <= 1]
-        self._unsealable += len(opened) - len(sound)
-        records = np.frombuffer(b"".join(sound), np.uint8).reshape(-1, width)
-        for simulated in (False, True):
-            some = np.ascontiguousarray(records[records[:, 0] == simulated, 1:])
-            self._aggregator.add_batch(ReportBatch(some, known.randomizer.digest, simulated))
-
-    def estimate(self) -> Any:
-        """Return the protocol's estimate from the counted records; some protocols ask more of `aggregator`.
-
-        Returns
-        -------
-        object
-            Such as an `sfumato.local.Estimate`.
-        """
-        counted: Any = self._aggregator
-        return counted.estimate()
+        return Opening(self, key, state=state)

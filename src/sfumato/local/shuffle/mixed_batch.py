@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import mmap
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, final
 
 import numpy as np
 
 from sfumato import _check
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -55,9 +58,19 @@ class MixedBatch:
         bytes
             A stable format.
         """
+        return self._header + self.sealed.tobytes()
+
+    @property
+    def _header(self) -> bytes:
         count, width = self.sealed.shape
-        header = _HEADER.pack(_MAGIC, _VERSION, width, self.collection, self.number, count)
-        return header + self.sealed.tobytes()
+        return _HEADER.pack(_MAGIC, _VERSION, width, self.collection, self.number, count)
+
+    @property
+    def digest(self) -> bytes:
+        """The first 16 bytes of SHA-256 of `to_bytes`: two batches with the same digest are one."""
+        whole = hashlib.sha256(self._header)
+        whole.update(np.ascontiguousarray(self.sealed).data)
+        return whole.digest()[:16]
 
     @staticmethod
     def from_bytes(data: bytes) -> MixedBatch:
@@ -81,13 +94,48 @@ class MixedBatch:
         whole: object = data
         if not isinstance(whole, bytes) or len(data) < _HEADER.size or not data.startswith(_MAGIC):
             raise ParameterError("a batch must be one that a shuffler released, got other bytes")
+        return MixedBatch._parsed(data, len(data))
+
+    @staticmethod
+    def from_file(path: Path) -> MixedBatch:
+        """Return the batch in a file, of which no more is in memory than is looked at.
+
+        Parameters
+        ----------
+        path : Path
+            Of what `to_bytes` wrote; it must stay as it is while the batch is in use.
+
+        Returns
+        -------
+        MixedBatch
+            Still sealed.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read.
+        ParameterError
+            If it is no batch, of another version, or not whole.
+        """
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, 2)
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        except OSError as error:
+            raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
+        if size < _HEADER.size or data[: len(_MAGIC)] != _MAGIC:
+            raise ParameterError("a batch must be one that a shuffler released, got other bytes")
+        return MixedBatch._parsed(data, size)
+
+    @staticmethod
+    def _parsed(data: bytes | mmap.mmap, size: int) -> MixedBatch:
         _, version, width, collection, number, count = _HEADER.unpack_from(data)
         if version != _VERSION:
             remedy = (
                 "use a newer sfumato" if version > _VERSION else "open it by the sfumato that released it"
             )
             _check.refuse("a batch", f"be of version {_VERSION}", version, remedy)
-        if not width or len(data) != _HEADER.size + width * count:
+        if not width or size != _HEADER.size + width * count:
             raise ParameterError("a batch must be whole, got more or fewer bytes than its header says")
         sealed = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)
         return MixedBatch(collection, number, sealed)

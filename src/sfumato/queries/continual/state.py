@@ -6,7 +6,6 @@ one.
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import zipfile
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato._durable import replace_file
+from sfumato._durable import lock_beside, replace_file
 from sfumato._wire import INTEGER, TEXT, Format, Record, canonical, parse
 from sfumato.errors import LedgerMismatch, ParameterError, SourceError
 from sfumato.numerics.randomness.source import RandomSource
@@ -236,16 +235,9 @@ def _as_bytes(table: pa.Table) -> bytes:
 def _locked(path: Path) -> int:
     """Hold the lock beside a file for as long as the descriptor is open."""
     try:
-        held = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return lock_beside(path)
+    except BlockingIOError:
+        what = f"be free, got {str(path)!r}, which another counter holds; close that one first"
     except OSError:
-        raise SourceError(
-            f"state must be in a folder that can be written, got {str(path)!r}; name another"
-        ) from None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        raise SourceError(
-            f"state must be free, got {str(path)!r}, which another counter holds; close that one first"
-        ) from None
-    return held
+        what = f"be in a folder that can be written, got {str(path)!r}; name another"
+    raise SourceError(f"state must {what}") from None

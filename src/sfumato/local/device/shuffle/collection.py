@@ -14,7 +14,7 @@ from sfumato.crypto.hpke import SEAL, PublicKey
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.numerics.randomness.source import Rng, random_source
 
-__all__ = ["NONCE", "PublicCollection"]
+__all__ = ["NONCE", "PublicCollection", "check_bytes", "check_parties", "client_nonce"]
 
 NONCE: Final = 16
 """Bytes that identify a client's envelopes to one collection."""
@@ -99,21 +99,7 @@ class PublicCollection:
         if colluders >= size:
             remedy = "tolerate fewer: somebody in a batch must be honest"
             _check.refuse("colluders", f"be below the batch_size {size}", colluders, remedy)
-        for role in ("analyst", "shuffler"):
-            key = getattr(self, role)
-            _check.instance(role, key, PublicKey, "pass SecretKey.public")
-            if key.role != role:
-                _check.refuse(role, f"be the key of one {role}", key.role, "make one for each")
-        if self.analyst.point == self.shuffler.point:
-            _check.refuse(
-                "shuffler",
-                "have another key than the analyst",
-                self.shuffler.point.hex(),
-                "make one for each",
-            )
-        name: object = self.name
-        if not isinstance(name, str) or len(name) > 200:
-            _check.refuse_type("name", "be a text of at most 200 characters", name, "shorten it")
+        check_parties(self.analyst, self.shuffler, self.name)
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
         text = canonical(self._with(self.randomizer.digest.hex()))
@@ -174,8 +160,7 @@ class PublicCollection:
         ParameterError
             If the secret is not at least 16 bytes; the message does not show it.
         """
-        _check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
-        return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
+        return client_nonce(self.id, secret)
 
     def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
         """Return the envelope of a report that was randomized before.
@@ -200,8 +185,8 @@ class PublicCollection:
             If report or nonce is not of the right length; the message does not show it.
         """
         width = self.randomizer.width
-        _check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
-        _check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
+        check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
+        check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
         mark, context = bytes([bool(simulated)]), self.report_context
         records = (report[start : start + width] for start in range(0, len(report), width))
         sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
@@ -284,7 +269,27 @@ class PublicCollection:
         )
 
 
-def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
+def client_nonce(collection: bytes, secret: bytes) -> bytes:
+    """Return the nonce of the client that holds a secret, in the collection of an id."""
+    check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
+    return hmac.new(secret, _NONCE + collection, hashlib.sha256).digest()[:NONCE]
+
+
+def check_parties(analyst: object, shuffler: object, name: object) -> None:
+    """Refuse what are no keys of two parties, and what is no name of a collection."""
+    for role, key in (("analyst", analyst), ("shuffler", shuffler)):
+        if not isinstance(key, PublicKey):
+            _check.instance(role, key, PublicKey, "pass SecretKey.public")
+        elif key.role != role:
+            _check.refuse(role, f"be the key of one {role}", key.role, "make one for each")
+    if isinstance(analyst, PublicKey) and isinstance(shuffler, PublicKey) and analyst.point == shuffler.point:
+        point = shuffler.point.hex()
+        _check.refuse("shuffler", "have another key than the analyst", point, "make one for each")
+    if not isinstance(name, str) or len(name) > 200:
+        _check.refuse_type("name", "be a text of at most 200 characters", name, "shorten it")
+
+
+def check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
     """Refuse what is not so many bytes, without showing it."""
     rule = f"be {width} bytes" if width is not None else f"be at least {_MIN_SECRET} bytes"
     if not isinstance(given, bytes):

@@ -1,0 +1,167 @@
+"""The thresholded release: its loss by enumeration, whom it counts, and what an analyst reads."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.local.device import SparseCollection
+from sfumato.local.shuffle import SparseHistogram
+from sfumato.local.shuffle.sparse_histogram import distinct_clients
+from sfumato.mechanisms import StabilityHistogram
+from sfumato.privacy import Neighboring
+from sfumato.server import Shuffler
+from tests.local.device.shuffle.test_sparse_collection import KEY, SHUFFLER, asked
+
+RANGE = 60
+
+
+def clients(made: SparseCollection, people: list[list[str]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    rows = []
+    for number, keys in enumerate(people):
+        envelope = made.envelope(keys, number.to_bytes(16, "big"), KEY)
+        opened = SHUFFLER.opened(envelope, made.envelope_context)
+        assert opened is not None
+        rows.append(np.frombuffer(opened[16:], np.uint8))
+    return np.stack(rows)
+
+
+def test_the_loss_is_that_of_the_stability_histogram_of_twice_the_keys() -> None:
+    for noise, max_keys in (("laplace", 1), ("gaussian", 3)):
+        made = SparseHistogram(asked(noise=noise, max_keys=max_keys, delta=1e-4))
+        loss = made.privacy_loss
+        assert loss.delta(1.0) <= 1e-4 * (1 + 1e-9)
+        assert made.mechanism.neighboring is Neighboring.REPLACE_ONE
+        same: Any = StabilityHistogram.calibrated(
+            epsilon=1.0,
+            delta=1e-4,
+            l0=2 * max_keys,
+            distribution=noise,  # type: ignore[arg-type]
+            neighboring=Neighboring.REPLACE_ONE,
+        )
+        assert loss == same.privacy_loss
+
+
+@lru_cache(maxsize=16)
+def shown(histogram: SparseHistogram, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The law of what is shown of a key that so many clients have: noisy counts, and last of all nothing."""
+    mechanism = histogram.mechanism
+    noise, law = mechanism.noise.distribution, np.zeros(2 * RANGE + 1)
+    if count:
+        noisy = np.arange(mechanism.threshold, 2 * RANGE)
+        tails = np.array([noise.upper_tail(int(each)).upper for each in np.append(noisy, 2 * RANGE) - count])
+        law[noisy] = tails[:-1] - tails[1:]
+        law[mechanism.threshold] *= float(mechanism.probability)
+    law[-1] = 1 - law.sum()
+    return law
+
+
+def hockey_stick(first: list[Any], second: list[Any], epsilon: float) -> float:
+    """The divergence of two products of two laws."""
+    p, q = (np.multiply.outer(*laws) for laws in (first, second))
+    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
+
+
+def test_every_replaced_client_of_small_batches_costs_at_most_the_loss() -> None:
+    """One key each: a client leaves the count a for the count b, in either direction, with others fixed."""
+    histogram = SparseHistogram(asked(epsilon=1.5, delta=0.02, max_keys=1))
+    assert histogram.mechanism.threshold < RANGE // 2
+    loss, worst = histogram.privacy_loss, 0.0
+    for epsilon in (0.3, 1.0, 1.5):
+        allowed = loss.delta(epsilon)
+        for left, entered in itertools.product(range(1, 9), range(8)):
+            before = [shown(histogram, left), shown(histogram, entered)]
+            after = [shown(histogram, left - 1), shown(histogram, entered + 1)]
+            for pair in ((before, after), (after, before)):
+                found = hockey_stick(*pair, epsilon)
+                assert found <= allowed * (1 + 1e-9) + 1e-12
+                worst = max(worst, found / allowed)
+    assert worst > 0.5  # the bound is no idle one: half of it is the two singletons' own chance
+    # A threshold that is two lower breaks it: the test can fail.
+    lower = shown(histogram, 1)
+    threshold = histogram.mechanism.threshold
+    noise = histogram.mechanism.noise.distribution
+    assert noise.upper_tail(threshold - 3).lower > 1.5 * lower[:-1].sum() > 0
+
+
+def test_distinct_clients_are_counted_exactly() -> None:
+    """All batches of three clients with two records each, of an alphabet of three."""
+    for cells in itertools.product(range(3), repeat=6):
+        rows = np.array(cells, np.uint8).reshape(3, 2)
+        expected = Counter(bytes([cell]) for row in rows for cell in set(row.tolist()))
+        assert distinct_clients(rows, 1) == expected
+
+
+def test_a_release_shows_what_many_have_and_nothing_else() -> None:
+    made = asked(epsilon=8.0, delta=1e-9, max_keys=2, batch_size=120)
+    histogram = SparseHistogram(made)
+    people = [["red", "blue"]] * 60 + [["red"]] * 30 + [[f"only {n}"] for n in range(30)]
+    release = histogram.release(3, clients(made, people))
+    found = histogram.opened(release, KEY)
+    assert (found.number, found.unreadable) == (3, 0)
+    assert list(found.counts) == ["red", "blue"]
+    # Discrete Laplace of scale 1/2: beyond 20 with a probability below 1e-16.
+    assert abs(found.counts["red"] - 90) <= 20
+    assert abs(found.counts["blue"] - 60) <= 20
+    assert b"red" not in release
+    # Sorted by the encrypted keys, whose order has nothing to do with the counts.
+    width = made.sealed_width + 8
+    keys = [
+        release[start : start + width - 8] for start in range(len(release) - 2 * width, len(release), width)
+    ]
+    assert keys == sorted(keys)
+
+
+def test_by_way_of_the_shuffler(tmp_path: Any) -> None:
+    made = asked(epsilon=8.0, delta=1e-6, max_keys=1, batch_size=60)
+    histogram = SparseHistogram(made)
+    envelopes = [made.envelope(["red"], bytes([n]) * 16, KEY) for n in range(59)]
+    with Shuffler(made, SHUFFLER, tmp_path) as shuffler:
+        assert all(shuffler.take(envelopes + envelopes[:5]))  # who sends again counts once
+        assert shuffler.batches == 0
+        assert shuffler.take([b"junk", made.envelope(["rare"], b"r" * 16, KEY)]) == [False, True]
+        assert shuffler.batches == 1
+        content = shuffler.path(1).read_bytes()
+    with Shuffler(made, SHUFFLER, tmp_path):  # the same noise again, whenever it is read
+        assert shuffler.path(1).read_bytes() == content
+    found = histogram.opened(content, KEY)
+    assert list(found.counts) == ["red"]
+    assert abs(found.counts["red"] - 59) <= 20
+
+
+def test_forged_records_are_counted_as_unreadable() -> None:
+    made = asked(epsilon=8.0, delta=1e-6, max_keys=1, batch_size=60)
+    rows = np.tile(np.frombuffer(bytes(made.sealed_width), np.uint8), (60, 1))
+    found = SparseHistogram(made).opened(SparseHistogram(made).release(1, rows), KEY)
+    assert (dict(found.counts), found.unreadable) == ({}, 1)
+
+
+def test_foreign_and_broken_releases_are_refused() -> None:
+    made = asked(epsilon=8.0, max_keys=1)
+    histogram = SparseHistogram(made)
+    release = histogram.release(1, clients(made, [["red"]] * 50))
+    assert len(histogram.opened(release, KEY).counts) == 1
+    other = SparseHistogram(asked(name="other"))
+    for bad in (
+        b"",
+        b"junk" * 30,
+        release[:-1],
+        release + b"\x00",
+        release[:8] + b"\x02" + release[9:],
+        None,
+        7,
+    ):
+        with pytest.raises(ParameterError, match="a release must"):
+            histogram.opened(bad, KEY)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="a release must be of this collection"):
+        other.opened(release, KEY)
+    with pytest.raises(ParameterError, match="encryption_key must be that"):
+        histogram.opened(release, bytes(32))
+    with pytest.raises(ParameterError, match="collection must"):
+        SparseHistogram("collection")  # type: ignore[arg-type]
