@@ -13,6 +13,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.crypto.hpke import PublicKey
+    from sfumato.local.device.base.public_question import PublicQuestion
     from sfumato.local.device.base.randomizer import Randomizer
     from sfumato.local.device.base.report_batch import ReportBatch
     from sfumato.local.device.domains.bins import Bins
@@ -117,6 +118,7 @@ __all__ = [
     "ProjectiveGeometryResponseRandomizer",
     "PublicCollection",
     "PublicKey",
+    "PublicQuestion",
     "RandomizedResponseRandomizer",
     "Randomizer",
     "RapporClient",
@@ -160,6 +162,7 @@ __getattr__, __dir__ = attach(
         "BitstogramRandomizer": "sfumato.local.device.strings.fragments",
         "PublicCollection": "sfumato.local.device.shuffle.collection",
         "PublicKey": "sfumato.crypto.hpke",
+        "PublicQuestion": "sfumato.local.device.base.public_question",
         "ShuffledSumRandomizer": "sfumato.local.device.shuffle.sums",
         "ShuffledCountsRandomizer": "sfumato.local.device.shuffle.counts",
         "SignedHadamardRandomizer": "sfumato.local.device.frequency.signed_hadamard",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -11,19 +10,16 @@ from typing import Any, Final, final
 from sfumato import _check
 from sfumato._wire import Format, canonical
 from sfumato.crypto.hpke import SEAL, PublicKey
+from sfumato.local.device.base.client_nonce import NONCE, check_bytes, client_nonce
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.numerics.randomness.source import Rng, random_source
 
-__all__ = ["NONCE", "PublicCollection"]
-
-NONCE: Final = 16
-"""Bytes that identify a client's envelopes to one collection."""
+__all__ = ["PublicCollection"]
 
 _FORMAT: Final = Format("sfumato.collection", 2, oldest=2)
 _INNER: Final = b"sfumato shuffle 2 report\x00"
 _OUTER: Final = b"sfumato shuffle 2 envelope\x00"
 _NONCE: Final = b"sfumato shuffle 2 nonce\x00"
-_MIN_SECRET: Final = 16
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
 
@@ -174,8 +170,7 @@ class PublicCollection:
         ParameterError
             If the secret is not at least 16 bytes; the message does not show it.
         """
-        _check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
-        return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
+        return client_nonce(secret, _NONCE + self.id)
 
     def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
         """Return the envelope of a report that was randomized before.
@@ -200,8 +195,8 @@ class PublicCollection:
             If report or nonce is not of the right length; the message does not show it.
         """
         width = self.randomizer.width
-        _check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
-        _check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
+        check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
+        check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
         mark, context = bytes([bool(simulated)]), self.report_context
         records = (report[start : start + width] for start in range(0, len(report), width))
         sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
@@ -282,12 +277,3 @@ class PublicCollection:
             shuffler=PublicKey.from_text(parts.get("shuffler", ""), "shuffler"),
             name=parts.get("name", ""),
         )
-
-
-def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
-    """Refuse what is not so many bytes, without showing it."""
-    rule = f"be {width} bytes" if width is not None else f"be at least {_MIN_SECRET} bytes"
-    if not isinstance(given, bytes):
-        _check.refuse_type(name, rule, given, remedy)
-    if len(given) != width if width is not None else len(given) < _MIN_SECRET:
-        _check.refuse_state(name, rule, f"{len(given)} were given", remedy)
