@@ -246,7 +246,7 @@ def test_it_ends_when_it_is_asked_at_once(tmp_path: Path) -> None:
 
 
 def test_a_visitor_says_what_is_wrong() -> None:
-    without = ("ftp://x", "localhost", "http://", "http://x/path")
+    without = ("ftp://x", "localhost", "http://", "http://x/a b")
     for url in (
         *without,
         "http://x:port",

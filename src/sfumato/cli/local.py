@@ -21,6 +21,7 @@ from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.cli.process.service_options import (
+    Config,
     Connections,
     Folder,
     Host,
@@ -33,6 +34,7 @@ from sfumato.cli.process.service_options import (
     Rate,
     Seconds,
     alone,
+    serve_configured,
     stated,
 )
 from sfumato.errors import ParameterError
@@ -40,6 +42,7 @@ from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.protocol_file import protocol_from_document, protocol_to_document
 from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy._outward import text_above
+from sfumato.server.hosting.collection_settings import PLAIN
 
 __all__ = ["Asked", "app"]
 
@@ -155,13 +158,19 @@ def randomize(
 
 @app.command()
 def serve(
-    file: Protocol,
+    file: Annotated[
+        Path | None, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")
+    ] = None,
     *,
+    config: Config = None,
     folder: Folder = None,
-    name: Annotated[str, typer.Option("--name", help="Tells collections apart, such as two weeks.")] = "",
+    name: Annotated[
+        str | None, typer.Option("--name", help="Tells collections apart, such as two weeks.")
+    ] = None,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Devices whose reports are written out together.")
-    ] = 1000,
+        int | None,
+        typer.Option("--batch-size", help="Devices whose reports are written out together (1000)."),
+    ] = None,
     host: Host = None,
     port: Port = None,
     rate: Rate = None,
@@ -192,9 +201,16 @@ def serve(
         certificate=certificate,
         certificate_key=certificate_key,
     )
+    if config is not None:
+        unused = {"the protocol's file": file, "--name": name, "--batch-size": batch_size}
+        serve_configured(config, PLAIN, options, _PORT, unused=unused)
+        return
+    if file is None:
+        _check.refuse("the protocol's file", "be given without --config", None, "name it")
     place, listening = alone(options, _PORT)
-    question = local.device.PublicQuestion(randomizer=_protocol(file).device, name=name)
-    server.serve_local(question, place, batch_size=batch_size, listening=listening)
+    question = local.device.PublicQuestion(randomizer=_protocol(file).device, name=name or "")
+    size = {} if batch_size is None else {"batch_size": batch_size}
+    server.serve_local(question, place, listening=listening, **size)
 
 
 @app.command()

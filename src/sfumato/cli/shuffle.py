@@ -21,6 +21,7 @@ from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.cli.process.service_options import (
+    Config,
     Connections,
     Folder,
     Host,
@@ -33,12 +34,14 @@ from sfumato.cli.process.service_options import (
     Rate,
     Seconds,
     alone,
+    serve_configured,
     stated,
 )
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
 from sfumato.privacy._outward import text_above
+from sfumato.server.hosting.collection_settings import SHUFFLED
 
 __all__ = ["app"]
 
@@ -110,9 +113,12 @@ def collection(
 
 @app.command(name="serve")
 def serve_collection(
-    file: File,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")
+    ] = None,
     *,
-    key: KeyFile,
+    key: Annotated[Path | None, typer.Option("--key", help="The file of the secret key.")] = None,
+    config: Config = None,
     folder: Folder = None,
     host: Host = None,
     port: Port = None,
@@ -127,7 +133,7 @@ def serve_collection(
     certificate: Certificate = None,
     certificate_key: CertificateKey = None,
 ) -> None:
-    """Run the shuffler of a collection until it is asked to end."""
+    """Run the shuffler of a collection, or of all collections of a file, until it is asked to end."""
     certificate_pair(certificate, certificate_key)
     options = stated(
         folder=folder,
@@ -144,6 +150,12 @@ def serve_collection(
         certificate=certificate,
         certificate_key=certificate_key,
     )
+    if config is not None:
+        serve_configured(config, SHUFFLED, options, _PORT, unused={"COLLECTION": file, "--key": key})
+        return
+    if file is None or key is None:
+        name = "COLLECTION" if file is None else "--key"
+        _check.refuse(name, "be given without --config", None, "name the collection's file and the key's")
     place, listening = alone(options, _PORT)
     specification = _read(file)
     server.serve(

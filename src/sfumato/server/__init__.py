@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.server.dap.dap_client import DapUploader, collect_batch
     from sfumato.server.dap.party import DapParty
     from sfumato.server.dap.running import serve_dap
+    from sfumato.server.hosting.collections_service import serve_collections
     from sfumato.server.listening import Listening
     from sfumato.server.local_collector import LocalCollector
     from sfumato.server.serving import serve, serve_local
@@ -30,6 +31,7 @@ __all__ = [
     "Visitor",
     "collect_batch",
     "serve",
+    "serve_collections",
     "serve_dap",
     "serve_local",
 ]
@@ -45,6 +47,7 @@ __getattr__, __dir__ = attach(
         "Visitor": "sfumato.server.client",
         "collect_batch": "sfumato.server.dap.dap_client",
         "serve": "sfumato.server.serving",
+        "serve_collections": "sfumato.server.hosting.collections_service",
         "serve_dap": "sfumato.server.dap.running",
         "serve_local": "sfumato.server.serving",
     },

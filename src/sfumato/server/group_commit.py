@@ -74,6 +74,7 @@ class GroupCommit:
         self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // collector.envelope_width))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
+        self._ending, self._ended = threading.Lock(), False
         self._allowed, self._since = min(limits.rate, 1e18), time.monotonic()
         self._thread = threading.Thread(target=self._run, name="sfumato-taker", daemon=True)
         self._thread.start()
@@ -86,14 +87,17 @@ class GroupCommit:
         Busy
             If there are too many; none of them was looked at.
         NotStored
-            If the store failed.
+            If the store failed, or the thread was ended.
         """
         if self._waiting and self._waiting + len(envelopes) > self._max_waiting:
             raise Busy(503)
         self._pay(len(envelopes))
         waiting = _Waiting(envelopes, asyncio.get_running_loop().create_future())
-        self._waiting += len(envelopes)
-        self._queue.put(waiting)
+        with self._ending:
+            if self._ended:
+                raise NotStored
+            self._waiting += len(envelopes)
+            self._queue.put(waiting)
         return await waiting.answer
 
     def _pay(self, count: int) -> None:
@@ -161,6 +165,8 @@ class GroupCommit:
             start = end
 
     def stop(self) -> None:
-        """Store what waits, and end the thread."""
-        self._queue.put(None)
+        """Store what waits, and end the thread; what comes later is not stored."""
+        with self._ending:
+            self._ended = True
+            self._queue.put(None)
         self._thread.join()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from sfumato import _check
 from sfumato.crypto.hpke import PublicKey
 from sfumato.crypto.secret_key import SecretKey
-from sfumato.errors import ParameterError
 from sfumato.local.device.base.client_nonce import NONCE
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.local.shuffle.mixed_batch import MixedBatch
 from sfumato.server.collector import Collector
+from sfumato.server.periods.key_ring import KeyRing
 from sfumato.server.store import Report
 
 __all__ = ["Shuffler"]
@@ -26,8 +26,8 @@ class Shuffler(Collector):
     Parameters
     ----------
     collection : sfumato.local.device.PublicCollection
-    key : SecretKey
-        The shuffler's.
+    key : SecretKey or KeyRing
+        The shuffler's; or all that it has in the course of the collection.
     folder : Path
         Its own: ``waiting.db`` holds what waits, ``batches`` what is released. Made if there is none.
 
@@ -68,14 +68,12 @@ class Shuffler(Collector):
     suffix: ClassVar = ".mixed"
     reasons: ClassVar = ("shape", "seal")
 
-    __slots__ = ("_collection", "_key")
+    __slots__ = ("_collection", "_keys")
 
-    def __init__(self, collection: PublicCollection, key: SecretKey, folder: Path) -> None:
+    def __init__(self, collection: PublicCollection, key: SecretKey | KeyRing, folder: Path) -> None:
         _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
-        _check.instance("key", key, SecretKey, "use SecretKey.from_file")
-        if key.public != collection.shuffler:
-            raise ParameterError("key must be that of the collection's shuffler, got another; use that one")
-        self._collection, self._key = collection, key
+        self._collection = collection
+        self._keys = self._ring(key)
         super().__init__(
             folder,
             store_id=collection.id,
@@ -95,11 +93,32 @@ class Shuffler(Collector):
         """Whose word released batches are handed out for."""
         return self._collection.analyst
 
+    def _ring(self, key: object) -> KeyRing:
+        if not isinstance(key, KeyRing):
+            _check.instance("key", key, SecretKey, "use SecretKey.from_file")
+        ring = key if isinstance(key, KeyRing) else KeyRing.of(key)  # type: ignore[arg-type]
+        ring.check(self._collection)
+        return ring
+
+    def change_keys(self, keys: KeyRing) -> None:
+        """Open envelopes by other keys from now on.
+
+        Parameters
+        ----------
+        keys : KeyRing
+            One of them is the collection's own, which may have been destroyed.
+        """
+        self._keys = self._ring(keys)
+
+    def key_offer(self) -> dict[str, Any]:
+        """Return which keys devices are to seal for: see `sfumato.local.device.offered_key`."""
+        return self._keys.offer(self._collection)
+
     def _report(self, envelope: bytes) -> Report | str:
         known = self._collection
         if len(envelope) != known.envelope_width:
             return "shape"
-        opened = self._key.opened(envelope, known.envelope_context)
+        opened = self._keys.opened(envelope, known.envelope_context)
         return "seal" if opened is None else (opened[:NONCE], opened[NONCE:])
 
     def _mixed(self, number: int, clients: Records) -> bytes:

@@ -10,15 +10,20 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from sfumato import _check
+from sfumato import _check, server
+from sfumato.server.hosting.collection_settings import CollectionKind
+from sfumato.server.hosting.configuration import Configuration
 from sfumato.server.hosting.service_settings import PREFIX, service_settings
 from sfumato.server.listening import Listening
 
 __all__ = [
-    "Connections", "Folder", "Host", "JsonLog", "MetricsHost", "MetricsPort", "PerAddress", "Port", "Proxy",
-    "Rate", "Seconds", "alone", "say_now", "stated",
+    "Config", "Connections", "Folder", "Host", "JsonLog", "MetricsHost", "MetricsPort", "PerAddress", "Port",
+    "Proxy", "Rate", "Seconds", "alone", "say_now", "serve_configured", "stated",
 ]  # fmt: skip
 
+Config: TypeAlias = Annotated[
+    Path | None, typer.Option("--config", help="TOML: many collections, and settings of the service.")
+]
 Folder: TypeAlias = Annotated[
     Path | None, typer.Option("--folder", help="Where reports wait and batches are put.")
 ]
@@ -72,6 +77,28 @@ def alone(options: Mapping[str, object], default_port: int) -> tuple[Path, Liste
             f"{PREFIX}DEFAULT", "come with --config", settings.default, "unset it for one collection"
         )
     return settings.folder, settings.listening(say_now)
+
+
+def serve_configured(
+    config: Path,
+    kind: CollectionKind,
+    options: Mapping[str, object],
+    default_port: int,
+    *,
+    unused: Mapping[str, object],
+) -> None:
+    """Serve all collections of a file; what is stated there must not be stated beside it."""
+    for name, value in unused.items():
+        if value is not None:
+            _check.refuse(name, "be left out with --config", str(value), "state it in the file")
+    configuration = Configuration(
+        file=config,
+        kind=kind,
+        options=options,
+        environment=dict(os.environ),
+        default_port=default_port,
+    )
+    server.serve_collections(configuration, say_now)
 
 
 def say_now(line: str) -> None:

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from sfumato.local.device.shuffle.collection import PublicCollection
     from sfumato.local.device.shuffle.counts import ShuffledCountsRandomizer
     from sfumato.local.device.shuffle.histogram import ShuffledHistogramRandomizer
+    from sfumato.local.device.shuffle.key_offer import offered_key
     from sfumato.local.device.shuffle.sums import ShuffledSumRandomizer
     from sfumato.local.device.strings.fragments import BitstogramRandomizer, SequenceFragmentPuzzleRandomizer
     from sfumato.local.device.strings.prefix_round import PrefixRoundRandomizer
@@ -139,6 +140,7 @@ __all__ = [
     "SubsetSelectionRandomizer",
     "SymmetricUnaryEncodingRandomizer",
     "TreeHistRandomizer",
+    "offered_key",
 ]
 
 __getattr__, __dir__ = attach(
@@ -162,6 +164,7 @@ __getattr__, __dir__ = attach(
         "BitstogramRandomizer": "sfumato.local.device.strings.fragments",
         "PublicCollection": "sfumato.local.device.shuffle.collection",
         "PublicKey": "sfumato.crypto.hpke",
+        "offered_key": "sfumato.local.device.shuffle.key_offer",
         "PublicQuestion": "sfumato.local.device.base.public_question",
         "ShuffledSumRandomizer": "sfumato.local.device.shuffle.sums",
         "ShuffledCountsRandomizer": "sfumato.local.device.shuffle.counts",

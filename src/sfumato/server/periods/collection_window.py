@@ -16,7 +16,7 @@ from typing import final
 
 from sfumato import _check
 
-__all__ = ["CollectionWindow", "checked_time"]
+__all__ = ["CollectionWindow", "optional_time", "time_with_offset"]
 
 
 @final
@@ -40,7 +40,7 @@ class CollectionWindow:
 
     def __post_init__(self) -> None:
         for name in ("not_before", "expires"):
-            checked_time(name, getattr(self, name))
+            optional_time(name, getattr(self, name))
         if self.not_before is not None and self.expires is not None and self.expires <= self.not_before:
             shown = self.expires.isoformat()
             _check.refuse(
@@ -60,17 +60,23 @@ class CollectionWindow:
         return {name: at.astimezone(UTC).isoformat() for name, at in each if at is not None}
 
 
-def checked_time(name: str, value: object) -> None:
-    """Refuse what is neither None nor a time with its offset from UTC.
+def time_with_offset(name: str, value: object) -> datetime:
+    """Return a time with its offset from UTC, or refuse what is none.
 
-    >>> checked_time("expires", datetime(2027, 1, 11))
+    >>> time_with_offset("expires", datetime(2027, 1, 11))
     Traceback (most recent call last):
     ...
     sfumato.errors.ParameterError: expires must be a time with its offset from UTC, got '2027-...; write ...
     """
     rule, remedy = "be a time with its offset from UTC", "write it such as 2027-01-11T00:00:00Z"
-    if value is None or (isinstance(value, datetime) and value.tzinfo is not None):
-        return
-    if isinstance(value, datetime):
+    if not isinstance(value, datetime):
+        _check.refuse_type(name, rule, value, remedy)
+    if value.tzinfo is None:
         _check.refuse(name, rule, value.isoformat(), remedy)
-    _check.refuse_type(name, rule, value, remedy)
+    return value
+
+
+def optional_time(name: str, value: object) -> None:
+    """Refuse what is neither None nor a time with its offset from UTC."""
+    if value is not None:
+        time_with_offset(name, value)

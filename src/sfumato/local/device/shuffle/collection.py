@@ -172,7 +172,9 @@ class PublicCollection:
         """
         return client_nonce(secret, _NONCE + self.id)
 
-    def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
+    def seal(
+        self, report: bytes, nonce: bytes, *, simulated: bool = False, key: PublicKey | None = None
+    ) -> bytes:
         """Return the envelope of a report that was randomized before.
 
         Parameters
@@ -183,6 +185,9 @@ class PublicCollection:
             The client's own, 16 bytes: see `nonce`.
         simulated : bool
             Whether its randomness followed from a seed; the estimate will say so.
+        key : PublicKey, optional
+            Of the shuffler, as `sfumato.local.device.offered_key` returned it; the collection's own by
+            default.
 
         Returns
         -------
@@ -200,9 +205,17 @@ class PublicCollection:
         mark, context = bytes([bool(simulated)]), self.report_context
         records = (report[start : start + width] for start in range(0, len(report), width))
         sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
-        return self.shuffler.seal(nonce + sealed, self.envelope_context)
+        outer = self.shuffler if key is None else self._checked(key)
+        return outer.seal(nonce + sealed, self.envelope_context)
 
-    def envelope(self, value: Any, secret: bytes, rng: Rng = None) -> bytes:
+    def _checked(self, key: PublicKey) -> PublicKey:
+        """Return a later key of the shuffler."""
+        _check.instance("key", key, PublicKey, "use offered_key")
+        if key.role != "shuffler" or key.point == self.analyst.point:
+            _check.refuse("key", "be a shuffler's, and not the analyst's", key.role, "use offered_key")
+        return key
+
+    def envelope(self, value: Any, secret: bytes, rng: Rng = None, *, key: PublicKey | None = None) -> bytes:
         """Return what one device sends: its answer, randomized and sealed.
 
         Parameters
@@ -213,6 +226,8 @@ class PublicCollection:
             See `nonce`.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
+        key : PublicKey, optional
+            See `seal`.
 
         Returns
         -------
@@ -231,7 +246,7 @@ class PublicCollection:
         """
         source = random_source(rng)
         report = self.randomizer.randomize(value, source)
-        return self.seal(report, self.nonce(secret), simulated=source.simulated)
+        return self.seal(report, self.nonce(secret), simulated=source.simulated, key=key)
 
     def specification(self) -> dict[str, Any]:
         """Return all of it, as JSON; `from_specification` makes it again.
