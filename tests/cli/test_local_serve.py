@@ -41,8 +41,9 @@ def serving(protocol: Path, *options: object, **environment: str) -> Iterator[tu
     """The process and its URL; ended by its own id."""
     command = [sys.executable, "-c", MAIN, "local", "serve", str(protocol), *map(str, options)]
     space = {**os.environ, **environment}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    popen: Any = subprocess.Popen(command, text=True, env=space, **pipes)
+    popen: Any = subprocess.Popen(
+        command, text=True, env=space, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         first = popen.stdout.readline()
         assert " at http://127.0.0.1:" in first, popen.stderr.read()

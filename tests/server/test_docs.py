@@ -38,7 +38,7 @@ def test_the_example_of_a_file_is_one(tmp_path: Path, monkeypatch: pytest.Monkey
         SHUFFLER.to_file(tmp_path / f"{name}.key")
     SecretKey("shuffler", b"l" * 32).to_file(tmp_path / "second.key")
     monkeypatch.setenv("WEEK_7_SECOND_KEY", (tmp_path / "second.key").read_text())
-    (tmp_path / "collector.toml").write_text(block.replace("/run/credentials/sfumato/", ""))
+    (tmp_path / "collector.toml").write_text(block.replace("/etc/sfumato/keys/", ""))
     read = Configuration(
         file=tmp_path / "collector.toml", kind=SHUFFLED, options={}, environment={}, default_port=0
     )

@@ -111,7 +111,13 @@ class Shuffler(Collector):
         self._keys = self._ring(keys)
 
     def key_offer(self) -> dict[str, Any]:
-        """Return which keys devices are to seal for: see `sfumato.local.device.offered_key`."""
+        """Return which keys devices are to seal for, as JSON.
+
+        Returns
+        -------
+        dict
+            What `sfumato.local.device.offered_key` reads.
+        """
         return self._keys.offer(self._collection)
 
     def _report(self, envelope: bytes) -> Report | str:

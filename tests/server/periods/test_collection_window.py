@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +23,8 @@ def test_it_opens_and_ends_to_the_second() -> None:
         (end - 0.001, None),
         (end, "expired"),
     ):
-        assert CollectionWindow(not_before=OPENS, expires=OVER, now=lambda at=now: at).closed() == closed
+        window = CollectionWindow(not_before=OPENS, expires=OVER, now=partial(float, now))
+        assert window.closed() == closed
     assert CollectionWindow(now=lambda: 0.0).closed() is None
     assert CollectionWindow().times() == {}
     assert CollectionWindow(expires=OVER).times() == {"expires": "2027-01-11T00:00:00+00:00"}
