@@ -127,6 +127,15 @@ def test_mistakes_are_one_line(protocol: Path, tmp_path: Path) -> None:
         ((*serve, *folder), {"SFUMATO_SERVE_PROT": "1"}, "did you mean 'SFUMATO_SERVE_PORT'?"),
         ((*serve, *folder), {"SFUMATO_SERVE_DEFAULT": "a"}, "SFUMATO_SERVE_DEFAULT must come with --config"),
         ((*serve, *folder), {"SFUMATO_SERVE_CERTIFICATE": "a"}, "SFUMATO_SERVE_CERTIFICATE must come with"),
+        (("serve", *folder), {}, "the protocol's file must be given without --config"),
+        (
+            ("serve", "--config", protocol, "--name", "x"),
+            {},
+            "--name must be left out with --config, got 'x'",
+        ),
+        (("serve", protocol, "--config", protocol), {}, "the protocol's file must be left out with --config"),
+        (("serve", "--config", tmp_path / "none"), {}, "none must be a file that can be read"),
+        (("serve", "--config", protocol), {}, "p.json must be a file of TOML"),
         (("serve", tmp_path / "none"), {"SFUMATO_SERVE_FOLDER": "x"}, "must be a file that can be read"),
     ):
         result = run(*arguments, **environment)

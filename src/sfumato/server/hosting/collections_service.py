@@ -171,7 +171,8 @@ class _Running:
 
 
 def _say_started(log: OperatorLog, running: _Running, url: str) -> None:
-    log("started", f"{len(running.hosted)} collections at {url}", url=url)
+    count = len(running.hosted)
+    log("started", f"{count} collection{'s' if count > 1 else ''} at {url}", url=url)
     for name, each in running.hosted.items():
         place, known = f"{url}/{name}", each.collector.id.hex()
         log("collection", f"collection {known} at {place}", name=name, collection=known, url=place)
