@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import urllib.error
@@ -55,7 +54,8 @@ def serving(protocol: Path, *options: object, **environment: str) -> Iterator[tu
         popen.stderr.close()
 
 
-def test_from_devices_to_shares_with_a_kill_between(protocol: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_from_devices_to_shares(protocol: Path, tmp_path: Path, killed: bool) -> None:
     known = json.loads(protocol.read_text())["device"]
     randomizer = device.Randomizer.from_specification(known)
     asked = device.PublicQuestion(randomizer=randomizer, name="week 7")
@@ -63,22 +63,36 @@ def test_from_devices_to_shares_with_a_kill_between(protocol: Path, tmp_path: Pa
     sent = [asked.submission(colour, bytes([at]) * 16) for at, colour in enumerate(colours)]
     options = ("--folder", tmp_path / "store", "--name", "week 7", "--batch-size", 4)
     # The option is before the environment: this port is taken by nobody, and not asked for.
-    with serving(protocol, *options, "--port", 0, SFUMATO_SERVE_PORT="1") as (url, popen):
+    with serving(protocol, *options, "--port", 0, "--metrics-port", 0, SFUMATO_SERVE_PORT="1") as (
+        url,
+        popen,
+    ):
+        numbers = popen.stdout.readline().split(" at ")[1].strip()
         with Visitor(url) as visitor:
             assert device.PublicQuestion.from_specification(visitor.collection()) == asked
             assert visitor.status()["collection"] == asked.id.hex()
             assert visitor.send(sent[:6]) == {"taken": 6, "refused": 0}
             assert visitor.send([*sent[4:7], bytes(len(sent[0]))]) == {"taken": 3, "refused": 1}
             assert visitor.status()["batches"] == 1
-        popen.kill()
-        popen.wait(60)
-    with serving(protocol, *options, SFUMATO_SERVE_PORT="0") as (url, popen):
-        with Visitor(url) as visitor:
+            if not killed:
+                assert visitor.send(sent) == {"taken": 13, "refused": 0}
+        # Batches are files, and not handed out.
+        for path, status in (("/v1/batches/1", 404), ("/v1/keys", 404), ("/healthz", 200)):
+            assert ask(url + path)[0] == status
+        page = ask(numbers)[1]
+        assert 'sfumato_envelopes_refused_total{reason="tag"} 1\n' in page
+        assert "seal" not in page
+        if killed:
+            popen.kill()
+            popen.wait(60)
+        else:
+            popen.terminate()
+            out, err = popen.communicate(timeout=60)
+            last = "3 batches released; refused envelopes: 0 by shape, 1 by tag, 0 by encoding\n"
+            assert (out, err) == (last, "")
+    if killed:
+        with serving(protocol, *options, SFUMATO_SERVE_PORT="0") as (url, popen), Visitor(url) as visitor:
             assert visitor.send(sent) == {"taken": 13, "refused": 0}
-        popen.terminate()
-        out, err = popen.communicate(timeout=60)
-    assert out == "3 batches released; refused envelopes: 0 by shape, 0 by tag, 0 by encoding\n"
-    assert err == ""
     batches = sorted((tmp_path / "store" / "batches").iterdir())
     assert [path.name for path in batches] == [f"batch-{number:06d}.parquet" for number in (1, 2, 3)]
     counted = run("aggregate", protocol, *batches, "--output", tmp_path / "counts")
@@ -86,23 +100,6 @@ def test_from_devices_to_shares_with_a_kill_between(protocol: Path, tmp_path: Pa
     shown = json.loads(run("estimate", protocol, tmp_path / "counts", "--json").stdout)
     shares = {row["name"]: row["estimate"] for row in shown["estimates"]}
     assert abs(shares["red"] - 8 / 12) < 1e-6  # the last green one waits; one lies with probability 5e-8
-
-
-def test_batches_are_files_and_not_handed_out(protocol: Path, tmp_path: Path) -> None:
-    options = ("--folder", tmp_path, "--batch-size", 2, "--port", 0, "--metrics-port", 0, "--json-log")
-    command = [sys.executable, "-c", MAIN, "local", "serve", str(protocol), *map(str, options)]
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE) as popen:
-        try:
-            assert popen.stdout is not None
-            url, numbers = (json.loads(popen.stdout.readline())["url"] for _ in range(2))
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", numbers)
-            for path, status in (("/v1/batches/1", 404), ("/v1/keys", 404), ("/healthz", 200)):
-                answer = ask(url + path)
-                assert answer[0] == status
-            assert 'sfumato_envelopes_refused_total{reason="tag"} 0\n' in ask(numbers)[1]
-            assert "seal" not in ask(numbers)[1]
-        finally:
-            popen.kill()
 
 
 def ask(url: str) -> tuple[int, str]:

@@ -29,7 +29,7 @@ READY = b"\xff" * 4
 SIZE = 5
 STEPS = {"execute", "open", "mkdir", "write", "flush", "fsync", "close", "replace"}
 MADE = collection(SIZE)
-COUNTED = MADE.protocol
+COUNTED: Any = MADE.protocol
 ASKED = PublicQuestion(randomizer=COUNTED.device)
 
 

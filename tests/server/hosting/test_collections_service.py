@@ -29,7 +29,15 @@ PAST, FUTURE = "2020-01-01T00:00:00Z", "2120-01-01T00:00:00Z"
 HEAD = 'folder = "store"\nport = 0\nmetrics-port = 0\njson-log = true\ndefault = "week-7"\n'
 OLD = '[[collections.week-7.keys]]\nfile = "old.key"\n'
 NEW = '[[collections.week-7.keys]]\nfile = "new.key"\n'
-MAIN = "from sfumato.cli.main import main; main()"
+SERVE = """
+import sys
+from pathlib import Path
+from sfumato.server import serve_collections
+from sfumato.server.hosting.collection_settings import SHUFFLED
+from sfumato.server.hosting.configuration import Configuration
+where = Configuration(file=Path(sys.argv[1]), kind=SHUFFLED, options={}, environment={}, default_port=1)
+serve_collections(where, lambda line: print(line, flush=True))
+"""
 
 
 def table(name: str, *lines: str) -> str:
@@ -69,7 +77,7 @@ class Running:
 
 @contextmanager
 def running(file: Path) -> Iterator[Running]:
-    command = [sys.executable, "-c", MAIN, "shuffle", "serve", "--config", str(file)]
+    command = [sys.executable, "-c", SERVE, str(file)]
     popen: Any = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield Running(popen)
@@ -91,7 +99,8 @@ def ask(connection: http.client.HTTPConnection, path: str, body: bytes | None = 
     return response.status, content.decode() if path == "/metrics" else json.loads(content)
 
 
-def test_it_goes_on_with_other_keys_times_and_collections() -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_it_goes_on_with_other_keys_times_and_collections(killed: bool) -> None:
     seven, eight = WEEKS["week-7"], WEEKS["week-8"]
     taken = (200, {"taken": 1, "refused": 0})
     refused = (422, {"taken": 0, "refused": 1})
@@ -171,6 +180,12 @@ def test_it_goes_on_with_other_keys_times_and_collections() -> None:
             assert process.line("restart-needed")["settings"] == ["port"]
             one.close()
             operator.close()
+            if not killed:
+                process.popen.terminate()
+                out, err = process.popen.communicate(timeout=60)
+                assert err == ""
+                assert [json.loads(line)["batches"] for line in out.splitlines()] == [1, 0]
+                return
             process.popen.kill()
 
         write(folder, table("week-7"), OLD, NEW, table("week-8", 'key = "old.key"'))
