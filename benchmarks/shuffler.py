@@ -14,8 +14,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sfumato import local
+from sfumato.local.device import PublicQuestion
+from sfumato.local.protocol_file import protocol_to_document
 from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler, Visitor
 
@@ -23,6 +26,7 @@ __all__ = ["measure_shuffler"]
 
 BATCH = 1000
 CONCURRENT = 10_000
+SHUFFLE, LOCAL = ("shuffle", "serve"), ("local", "serve")
 RUN = "from sfumato.cli.main import main; main()"
 
 
@@ -55,20 +59,27 @@ def measure_shuffler(people: int) -> None:
         keys["shuffler"].to_file(place / "key")
         measure_concurrent(place, envelopes[:CONCURRENT])
     with tempfile.TemporaryDirectory() as folder:
+        measure_plain(Path(folder), collection.protocol, min(people, CONCURRENT))
+    with tempfile.TemporaryDirectory() as folder:
         opened(collection, keys, envelopes[: 10 * BATCH], Path(folder))
 
 
+def measure_plain(folder: Path, protocol: Any, people: int) -> None:
+    """Print the same for the collector of plain local reports."""
+    (folder / "collection.json").write_text(json.dumps(protocol_to_document(protocol)))
+    asked = PublicQuestion(randomizer=protocol.device)
+    sent = [asked.submission(client % 1024, client.to_bytes(16, "big")) for client in range(people)]
+    print(f"plain local reports, {asked.submission_width} bytes each:")
+    measure_concurrent(folder, sent, LOCAL)
+
+
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, int]]:
+def served(folder: Path, kind: tuple[str, ...]) -> Iterator[tuple[str, int]]:
     """Run the service with its default settings; its URL and process."""
-    options = [
-        str(folder / "collection.json"),
-        "--key",
-        str(folder / "key"),
-        "--folder",
-        str(folder / "store"),
-    ]
-    command = [sys.executable, "-c", RUN, "shuffle", "serve", *options, "--port", "0"]
+    options = [str(folder / "collection.json"), "--folder", str(folder / "store"), "--port", "0"]
+    if kind == SHUFFLE:
+        options += ["--key", str(folder / "key")]
+    command = [sys.executable, "-c", RUN, *kind, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as popen:
         try:
             assert popen.stdout is not None
@@ -78,9 +89,9 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
             popen.communicate()
 
 
-def measure_concurrent(folder: Path, envelopes: list[bytes]) -> None:
+def measure_concurrent(folder: Path, envelopes: list[bytes], kind: tuple[str, ...] = SHUFFLE) -> None:
     """Print how many of as many clients at a time are refused, and the memory: a target of issue 25."""
-    with served(folder) as (url, process):
+    with served(folder, kind) as (url, process):
         before = cpu_seconds(process)
         start = time.perf_counter()
         statuses = asyncio.run(sent_together(int(url.rpartition(":")[2]), envelopes))
@@ -115,7 +126,7 @@ async def sent_together(port: int, envelopes: list[bytes]) -> Counter[int]:
 
 def measure_one(folder: Path, envelopes: list[bytes], size: int, clients: int) -> None:
     """Send envelopes over some connections at a time, and print what it took."""
-    with served(folder) as (url, process):
+    with served(folder, SHUFFLE) as (url, process):
         half = len(envelopes) // 2
         before, memory = cpu_seconds(process), []
         start = time.perf_counter()

@@ -70,6 +70,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "local plan",
         "local protocol",
         "local randomize",
+        "local serve",
         "local aggregate",
         "local budget",
         "local estimate",

@@ -228,6 +228,10 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
         (("serve", "none.json", "--key", "shuffler.key", "--folder", "s"), "must be a file that can be read"),
         (("serve", "shuffler.pub", "--key", "shuffler.key", "--folder", "s"), "must be a collection's file"),
         (("serve", "deep.json", "--key", "shuffler.key", "--folder", "s"), "must be a collection's file"),
+        (("serve", "c.json", "--folder", "s"), "--key must be given without --config"),
+        (("serve", "--key", "shuffler.key", "--folder", "s"), "COLLECTION must be given without --config"),
+        (("serve", "--config", "c.json", "--key", "shuffler.key"), "--key must be left out with --config"),
+        (("serve", "--config", "c.json"), "c.json must be a file of TOML"),
         (("serve", "c.json", "--key", "analyst.key", "--folder", "s"), "the secret key of one shuffler"),
         (
             ("serve", "c.json", "--key", "shuffler.key", "--folder", "s", "--certificate", "c.pem"),

@@ -1,8 +1,9 @@
-"""A shuffler that is killed again and again, in processes of its own, beside a list of what it acknowledged.
+"""A collector that is killed again and again, in processes of its own, beside a list of what it acknowledged.
 
-Run as ``python crashing.py FOLDER MODE ROUNDS SEED``; prints ``whole`` and figures, or fails. In the mode
-``calls`` the process kills itself at its first step, at its second, and so on: before and after each
-statement of a transaction and each call that touches a file. In the mode ``times`` it is killed at random.
+Run as ``python crashing.py FOLDER MODE ROUNDS SEED KIND``, a kind being ``shuffler`` or ``local``; prints
+``whole`` and figures, or fails. In the mode ``calls`` the process kills itself at its first step, at its
+second, and so on: before and after each statement of a transaction and each call that touches a file. In
+the mode ``times`` it is killed at random.
 """
 
 from __future__ import annotations
@@ -17,20 +18,61 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from sfumato import local
+from sfumato.local.device import PublicQuestion
+from sfumato.server.collector import Collector
+from sfumato.server.local_collector import LocalCollector
 from sfumato.server.shuffler import Shuffler
-from tests.server.setting import SHUFFLER, collection, envelope, values_in
+from tests.server.setting import CLIENTS, SHUFFLER, collection, envelope, values_in
 
 READY = b"\xff" * 4
 SIZE = 5
 STEPS = {"execute", "open", "mkdir", "write", "flush", "fsync", "close", "replace"}
 MADE = collection(SIZE)
+COUNTED: Any = MADE.protocol
+ASKED = PublicQuestion(randomizer=COUNTED.device)
+
+
+class Sealed:
+    """A shuffler."""
+
+    suffix = ".mixed"
+
+    def opened(self, folder: Path) -> Collector:
+        return Shuffler(MADE.device, SHUFFLER, folder)
+
+    def sent(self, client: int) -> bytes:
+        return envelope(MADE, client)
+
+    def values(self, path: Path) -> Counter[int]:
+        return values_in(MADE, path.read_bytes())
+
+
+class Plain:
+    """A collector of plain local reports."""
+
+    suffix = ".parquet"
+
+    def opened(self, folder: Path) -> Collector:
+        return LocalCollector(ASKED, folder, SIZE)
+
+    def sent(self, client: int) -> bytes:
+        return ASKED.submission(client, client.to_bytes(16, "big"))
+
+    def values(self, path: Path) -> Counter[int]:
+        counted = local.aggregate_parquet(COUNTED, [path], "report", processes=1)
+        raw = counted.estimate().raw * counted.accepted
+        return Counter({client: round(float(raw[client])) for client in range(CLIENTS) if raw[client] > 0.5})
+
+
+KINDS: dict[str, Sealed | Plain] = {"shuffler": Sealed(), "local": Plain()}
 
 
 class Oracle:
     """What was sent and acknowledged, and the batches that were seen."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.random = folder, random.Random(seed)
+    def __init__(self, folder: Path, seed: int, kind: Sealed | Plain) -> None:
+        self.folder, self.random, self.kind = folder, random.Random(seed), kind
         self.envelopes: list[bytes] = []
         self.acknowledged: set[int] = set()
         self.seen: dict[str, bytes] = {}
@@ -41,18 +83,18 @@ class Oracle:
         waiting = [client for client in range(len(self.envelopes)) if client not in self.acknowledged]
         for _ in range(self.random.randrange(1, 2 * SIZE)):
             waiting.append(len(self.envelopes))
-            self.envelopes.append(envelope(MADE, len(self.envelopes)))
+            self.envelopes.append(self.kind.sent(len(self.envelopes)))
         again = self.random.sample(sorted(self.acknowledged), min(2, len(self.acknowledged)))
         self.random.shuffle(waiting)
         return waiting + again
 
     def look(self) -> None:
         """Check what was released so far: whole batches, that never change, of reports that were sent."""
-        paths = sorted((self.folder / "batches").glob("*.mixed"))
+        paths = sorted((self.folder / "batches").glob(f"*{self.kind.suffix}"))
         for path in paths:
             data = path.read_bytes()
             if path.name not in self.seen:
-                values = values_in(MADE, data)
+                values = self.kind.values(path)
                 assert values.total() == SIZE
                 self.released += values
             assert (
@@ -65,15 +107,17 @@ class Oracle:
 
     def finish(self) -> None:
         """Send all that was not answered, fill the last batch, and look for every report."""
-        with Shuffler(MADE.device, SHUFFLER, self.folder) as shuffler:
+        with self.kind.opened(self.folder) as shuffler:
             rest = [client for client in range(len(self.envelopes)) if client not in self.acknowledged]
             assert all(shuffler.take([self.envelopes[client] for client in rest]))
             while len(self.envelopes) % SIZE:
-                self.envelopes.append(envelope(MADE, len(self.envelopes)))
+                self.envelopes.append(self.kind.sent(len(self.envelopes)))
                 assert shuffler.take(self.envelopes[-1:]) == [True]
         self.look()
         assert self.released == Counter(range(len(self.envelopes))), "a report is lost, or there twice"
-        assert list(self.seen) == [f"batch-{number:06d}.mixed" for number in range(1, len(self.seen) + 1)]
+        assert list(self.seen) == [
+            f"batch-{number:06d}{self.kind.suffix}" for number in range(1, len(self.seen) + 1)
+        ]
         assert not list((self.folder / "batches").glob("*.part"))
 
 
@@ -90,7 +134,7 @@ def work(oracle: Oracle, due: list[int], pipe: int, last_call: int) -> None:
 
     if last_call:
         sys.setprofile(count)
-    shuffler = Shuffler(MADE.device, SHUFFLER, oracle.folder)
+    shuffler = oracle.kind.opened(oracle.folder)
     os.write(pipe, READY)
     while due:
         group, due = due[:3], due[3:]
@@ -132,8 +176,8 @@ def killed(oracle: Oracle, last_call: int) -> bool:
     return ended
 
 
-def main(folder: str, mode: str, rounds: str, seed: str) -> None:
-    oracle = Oracle(Path(folder), int(seed))
+def main(folder: str, mode: str, rounds: str, seed: str, kind: str) -> None:
+    oracle = Oracle(Path(folder), int(seed), KINDS[kind])
     ended = 0
     for turn in range(int(rounds)):
         ended += killed(oracle, turn + 1 if mode == "calls" else 0)

@@ -91,14 +91,14 @@ import json, sys
 from pathlib import Path
 from sfumato.local import device
 from sfumato.local.shuffle import SecretKey
-from sfumato.server import serve
+from sfumato.server import Listening, serve
 from sfumato.server.limits import Limits
 folder, limits, options, tls = Path(sys.argv[1]), *map(json.loads, sys.argv[2:4]), sys.argv[4:]
 specification = json.loads((folder / "collection.json").read_text())
 serve(
     device.PublicCollection.from_specification(specification), SecretKey.from_file(folder / "shuffler.key",
-    "shuffler"), folder / "store", specification=specification, limits=Limits(**limits),
-    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True), **options,
+    "shuffler"), folder / "store", specification=specification, listening=Listening(limits=Limits(**limits),
+    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True), **options),
 )
 """
 
@@ -112,7 +112,7 @@ def running(
     options: dict[str, Any] | None = None,
     **limits: float,
 ) -> Iterator[Process]:
-    """The real process, ended by its own id; options are further ones of `serve`."""
+    """The real process, ended by its own id; options are further ones of `Listening`."""
     if not (folder / "collection.json").exists():
         (folder / "collection.json").write_text(json.dumps(made.specification()))
         SHUFFLER.to_file(folder / "shuffler.key")

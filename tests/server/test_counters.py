@@ -43,7 +43,7 @@ def test_another_file_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", whole[:-1], whole + b"\x00", b"x" + whole[1:], whole[:8] + b"\x02" + whole[9:]):
         path.write_bytes(content)
-        with pytest.raises(ParameterError, match="'counters' must hold a shuffler's counters"):
+        with pytest.raises(ParameterError, match="'counters' must hold a collector's counters"):
             Counters(path)
         assert path.read_bytes() == content
     path.write_bytes(whole)

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from sfumato.local.shuffle import SecretKey
+from sfumato.server.hosting.collection_settings import SHUFFLED
+from sfumato.server.hosting.configuration import Configuration
+from sfumato.server.hosting.service_settings import SETTINGS
+from tests.server.setting import SHUFFLER, collection
 
 PAGE = (Path(__file__).parents[2] / "docs" / "shuffler.md").read_text(encoding="utf-8")
 
 
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     space: dict[str, Any] = {}
     for block in blocks:
         exec(block, space)
+
+
+def test_the_example_of_a_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    block = block.replace("# certificate", "certificate")
+    assert set(tomllib.loads(block)) == {*SETTINGS, "collections"}
+    for week in ("week-7", "week-8"):
+        made = collection(4, name=week)
+        (tmp_path / f"{week}.json").write_text(json.dumps(made.specification()))
+    for name in ("week-7-first", "week-8"):
+        SHUFFLER.to_file(tmp_path / f"{name}.key")
+    SecretKey("shuffler", b"l" * 32).to_file(tmp_path / "second.key")
+    monkeypatch.setenv("WEEK_7_SECOND_KEY", (tmp_path / "second.key").read_text())
+    (tmp_path / "collector.toml").write_text(block.replace("/etc/sfumato/keys/", ""))
+    read = Configuration(
+        file=tmp_path / "collector.toml", kind=SHUFFLED, options={}, environment={}, default_port=0
+    )
+    service, found = read.read()
+    assert (service.default, list(found), found["week-8"].rate) == ("week-7", ["week-7", "week-8"], 500.0)
+    assert found["week-7"].window.times()["expires"] == "2027-01-11T00:00:00+00:00"

@@ -1,4 +1,4 @@
-"""A shuffler that is killed loses nothing that it acknowledged, and releases nothing early or twice."""
+"""A collector that is killed loses nothing that it acknowledged, and releases nothing early or twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.server.setting import memory_folder
 ROOT = Path(__file__).parents[2]
 
 
-def crash(mode: str, rounds: int, seed: int) -> list[int]:
+def crash(mode: str, rounds: int, seed: int, kind: str = "shuffler") -> list[int]:
     """Run `crashing.py`; return how many reports, answers, batches and undisturbed ends there were."""
     with memory_folder() as folder:
         command = [
@@ -25,7 +25,7 @@ def crash(mode: str, rounds: int, seed: int) -> list[int]:
         ]
         space = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
         run = subprocess.run(
-            [*command, str(rounds), str(seed)], capture_output=True, text=True, env=space, check=False
+            [*command, str(rounds), str(seed), kind], capture_output=True, text=True, env=space, check=False
         )
     assert run.returncode == 0, run.stderr
     word, *figures = run.stdout.split()
@@ -47,6 +47,21 @@ def test_at_every_step() -> None:
     assert reports == 5 * batches
     assert acknowledged > 100
     assert ended < 120
+
+
+@pytest.mark.exhaustive
+def test_a_collector_of_plain_reports_at_every_step() -> None:
+    reports, acknowledged, batches, ended = crash("calls", 240, seed=4, kind="local")
+    assert reports == 5 * batches
+    assert acknowledged > 100
+    assert ended < 120
+
+
+def test_a_collector_of_plain_reports_at_random_times() -> None:
+    reports, acknowledged, batches, ended = crash("times", 24, seed=5, kind="local")
+    assert reports == 5 * batches
+    assert acknowledged > 15
+    assert ended < 23
 
 
 def test_at_random_times() -> None:

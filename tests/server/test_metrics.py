@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.server import Visitor, serve
+from sfumato.server import Listening, Visitor, serve
 from sfumato.server.operator_log import OperatorLog
 from tests.server.setting import SHUFFLER, Process, collection, envelope, running
 
@@ -197,8 +197,9 @@ def test_failures_have_a_level() -> None:
 def test_the_operators_port_is_another_one(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
+    where = Listening(host="127.0.0.2", port=port, metrics=("127.0.0.1", port))
     with pytest.raises(ParameterError, match="metrics must have a port of its own"):
-        serve(MADE.device, SHUFFLER, tmp_path, host="127.0.0.2", port=port, metrics=("127.0.0.1", port))
+        serve(MADE.device, SHUFFLER, tmp_path, listening=where)
     (tmp_path / "counters").write_bytes(b"junk")
-    with pytest.raises(ParameterError, match="'counters' must hold a shuffler's counters"):
+    with pytest.raises(ParameterError, match="'counters' must hold a collector's counters"):
         serve(MADE.device, SHUFFLER, tmp_path)

@@ -26,7 +26,7 @@ from cryptography.x509.oid import NameOID
 
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local.shuffle import SecretKey
-from sfumato.server import Visitor, serve
+from sfumato.server import Listening, Visitor, serve
 from tests.cases import cases
 from tests.server.setting import (
     ANALYST,
@@ -246,7 +246,7 @@ def test_it_ends_when_it_is_asked_at_once(tmp_path: Path) -> None:
 
 
 def test_a_visitor_says_what_is_wrong() -> None:
-    without = ("ftp://x", "localhost", "http://", "http://x/path")
+    without = ("ftp://x", "localhost", "http://", "http://x/a b")
     for url in (
         *without,
         "http://x:port",
@@ -281,7 +281,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, changes: dict[str, Any
     if "certificate" in changes:
         changes = {"certificate": tuple(tmp_path / name for name in changes["certificate"])}
     with pytest.raises(ParameterError, match=told):
-        serve(MADE.device, SHUFFLER, tmp_path, say=pytest.fail, **changes)
+        serve(MADE.device, SHUFFLER, tmp_path, listening=Listening(say=pytest.fail, **changes))
 
 
 @cases(

@@ -149,7 +149,7 @@ def test_large_requests_share_some_room_and_small_ones_do_not_need_it(shuffler: 
             sizes.extend(each[0] for each in (second, small, last, after) if each is not None)
             assert second is not None
             assert (second[1][b"retry-after"], second[1][b"connection"]) == (b"1", b"close")
-            assert app._unfinished == 0
+            assert app._room._reserved == 0
 
     asyncio.run(run())
     assert sizes == [503, 422, 422, 422]

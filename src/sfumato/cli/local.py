@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from sfumato import _check, local
+from sfumato import _check, local, server
 from sfumato._durable import write_whole
 from sfumato._wire import Format
 from sfumato.cli.input.columns import is_blank, read_column
@@ -19,12 +19,32 @@ from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
+from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.process.service_options import (
+    Config,
+    Connections,
+    Folder,
+    Host,
+    JsonLog,
+    MetricsHost,
+    MetricsPort,
+    Origin,
+    PerAddress,
+    Port,
+    Proxy,
+    Rate,
+    Seconds,
+    alone,
+    serve_configured,
+    stated,
+)
 from sfumato.errors import ParameterError
 from sfumato.local.base.protocol import LocalProtocol
-from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
 from sfumato.local.device import DeviceBudget
+from sfumato.local.protocol_file import protocol_from_document, protocol_to_document
 from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy._outward import text_above
+from sfumato.server.hosting.collection_settings import PLAIN
 
 __all__ = ["Asked", "app"]
 
@@ -32,9 +52,9 @@ app = typer.Typer(
     help="Collect from devices that trust nobody: plan, randomize, count.", no_args_is_help=True
 )
 
-_PROTOCOL: Final = Format("sfumato.local-protocol")
 _ESTIMATE: Final = Format("sfumato.local-estimate")
 _COLUMN: Final = "report"
+_PORT: Final = 8421
 
 Protocol: TypeAlias = Annotated[Path, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")]
 Domain: TypeAlias = Annotated[
@@ -176,6 +196,65 @@ def budget(
 
 
 @app.command()
+def serve(
+    file: Annotated[
+        Path | None, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")
+    ] = None,
+    *,
+    config: Config = None,
+    folder: Folder = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Tells collections apart, such as two weeks.")
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("--batch-size", help="Devices whose reports are written out together (1000)."),
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    rate: Rate = None,
+    connections: Connections = None,
+    per_address: PerAddress = None,
+    proxy: Proxy = None,
+    timeout: Seconds = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = None,
+    json_log: JsonLog = None,
+    origin: Origin = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
+) -> None:
+    """Collect reports from devices over HTTP until it is asked to end."""
+    certificate_pair(certificate, certificate_key)
+    options = stated(
+        folder=folder,
+        host=host,
+        port=port,
+        rate=rate,
+        connections=connections,
+        per_address=per_address,
+        proxy=proxy,
+        timeout=timeout,
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
+        json_log=json_log,
+        origins=origin,
+        certificate=certificate,
+        certificate_key=certificate_key,
+    )
+    if config is not None:
+        unused = {"the protocol's file": file, "--name": name, "--batch-size": batch_size}
+        serve_configured(config, PLAIN, options, _PORT, unused=unused)
+        return
+    if file is None:
+        _check.refuse("the protocol's file", "be given without --config", None, "name it")
+    place, listening = alone(options, _PORT)
+    question = local.device.PublicQuestion(randomizer=_protocol(file).device, name=name or "")
+    size = {} if batch_size is None else {"batch_size": batch_size}
+    server.serve_local(question, place, listening=listening, **size)
+
+
+@app.command()
 def aggregate(
     file: Protocol,
     sources: Annotated[
@@ -253,18 +332,12 @@ def _price(made: LocalProtocol[Any, Any]) -> str:
 
 
 def _write_protocol(made: LocalProtocol[Any, Any], output: Path) -> None:
-    facts = {"protocol": protocol_specification(made), "device": made.device.specification()}
-    write_text(output, json.dumps(_PROTOCOL.wrap(facts), indent=2) + "\n")
+    write_text(output, json.dumps(protocol_to_document(made), indent=2) + "\n")
     typer.echo(f"{type(made).__name__}: {made.device.width} bytes a report; {_price(made)}")
 
 
 def _protocol(file: Path) -> LocalProtocol[Any, Any]:
-    content = read_document(file, "protocol", "sfumato local plan")
-    _, fields = _PROTOCOL.unwrap("file", content)
-    found = protocol_from_specification(fields.get("protocol"))
-    if not isinstance(found, LocalProtocol) or isinstance(found, ShuffleProtocol):
-        raise ParameterError(f"{str(file)!r} must be of a protocol without a shuffler; use sfumato shuffle")
-    return found
+    return protocol_from_document(repr(str(file)), read_document(file, "protocol", "sfumato local plan"))
 
 
 def _write_bytes(option: str, path: Path, content: bytes) -> None:

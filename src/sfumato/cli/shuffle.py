@@ -20,12 +20,31 @@ from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, valu
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.process.service_options import (
+    Config,
+    Connections,
+    Folder,
+    Host,
+    JsonLog,
+    MetricsHost,
+    MetricsPort,
+    Origin,
+    PerAddress,
+    Port,
+    Proxy,
+    Rate,
+    Seconds,
+    alone,
+    serve_configured,
+    stated,
+)
 from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
 from sfumato.privacy._outward import text_above
-from sfumato.server.limits import Limits
+from sfumato.server.hosting.collection_settings import SHUFFLED
+from sfumato.server.shuffler import collection_of
 
 __all__ = ["app"]
 
@@ -33,6 +52,7 @@ app = typer.Typer(help="Mix the reports of many people before anybody sees them.
 app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256
+_PORT: Final = 8420
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
@@ -97,60 +117,59 @@ def collection(
 
 @app.command(name="serve")
 def serve_collection(
-    file: File,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")
+    ] = None,
     *,
-    key: KeyFile,
-    folder: Annotated[Path, typer.Option("--folder", help="Where reports wait and batches are put.")],
-    host: Annotated[str, typer.Option("--host", help="An address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 for any that is free.")] = 8420,
-    rate: Annotated[float, typer.Option("--rate", help="Maximum of envelopes a second.")] = float("inf"),
-    connections: Annotated[int, typer.Option("--connections", help="Maximum number at a time.")] = 16_384,
-    per_address: Annotated[
-        int, typer.Option("--per-address", help="Of them, the maximum from one address.")
-    ] = 256,
-    proxy: Annotated[
-        bool, typer.Option("--proxy", help="A proxy stands before it: no limit per address.")
-    ] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
-    metrics: Annotated[
-        int | None, typer.Option("--metrics-port", help="Of /metrics, for the operator; 0 for any.")
-    ] = None,
-    metrics_host: Annotated[
-        str, typer.Option("--metrics-host", help="An address of this machine for it.")
-    ] = "127.0.0.1",
-    json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
-    origin: Annotated[
-        list[str] | None, typer.Option("--origin", help="Of a page that may report; repeatable.")
-    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The file of the secret key.")] = None,
+    config: Config = None,
+    folder: Folder = None,
+    host: Host = None,
+    port: Port = None,
+    rate: Rate = None,
+    connections: Connections = None,
+    per_address: PerAddress = None,
+    proxy: Proxy = None,
+    timeout: Seconds = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = None,
+    json_log: JsonLog = None,
+    origin: Origin = None,
     certificate: Certificate = None,
     certificate_key: CertificateKey = None,
 ) -> None:
-    """Run the shuffler of a collection until it is asked to end."""
-    pair = certificate_pair(certificate, certificate_key)
-    specification = _read(file)
-    asked: device.PublicCollection | device.SparseCollection
-    if specification.get("format") == device.SparseCollection.wire_name:
-        asked = device.SparseCollection.from_specification(specification)
-    else:
-        asked = device.PublicCollection.from_specification(specification)
-    server.serve(
-        asked,
-        shuffle.SecretKey.from_file(key, "shuffler"),
-        folder,
-        specification=specification,
+    """Run the shuffler of a collection, or of all collections of a file, until it is asked to end."""
+    certificate_pair(certificate, certificate_key)
+    options = stated(
+        folder=folder,
         host=host,
         port=port,
-        limits=Limits(
-            rate=rate,
-            connections=connections,
-            per_address=None if proxy else per_address,
-            seconds=seconds,
-        ),
-        certificate=pair,
-        metrics=None if metrics is None else (metrics_host, metrics),
-        say=_say_now,
-        structured_log=json_log,
-        origins=origin or (),
+        rate=rate,
+        connections=connections,
+        per_address=per_address,
+        proxy=proxy,
+        timeout=timeout,
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
+        json_log=json_log,
+        origins=origin,
+        certificate=certificate,
+        certificate_key=certificate_key,
+    )
+    if config is not None:
+        serve_configured(config, SHUFFLED, options, _PORT, unused={"COLLECTION": file, "--key": key})
+        return
+    if file is None or key is None:
+        name = "COLLECTION" if file is None else "--key"
+        _check.refuse(name, "be given without --config", None, "name the collection's file and the key's")
+    place, listening = alone(options, _PORT)
+    specification = _read(file)
+    server.serve(
+        collection_of(specification),
+        shuffle.SecretKey.from_file(key, "shuffler"),
+        place,
+        specification=specification,
+        listening=listening,
     )
 
 
@@ -254,11 +273,6 @@ def _collected(url: str | None, secret: shuffle.SecretKey, opened: frozenset[int
             for number in range(1, visitor.status()["batches"] + 1):
                 if number not in opened:
                     yield visitor.batch(number, secret)
-
-
-def _say_now(line: str) -> None:
-    typer.echo(line)
-    sys.stdout.flush()
 
 
 def _counts(opening: shuffle.Opening) -> str:

@@ -129,6 +129,11 @@ class PublicKey:
         # Both sides are digests: how many of their bytes agree reveals nothing of the word.
         return hashlib.sha256(word).digest() == self.token
 
+    @property
+    def id(self) -> str:
+        """A digest of the whole line of the key, 64 hexadecimal digits, by which devices pin it."""
+        return hashlib.sha256(self.to_text().encode()).hexdigest()
+
     def to_text(self) -> str:
         """Return the key as one line of text, without a newline.
 

@@ -190,15 +190,39 @@ class SecretKey:
             raise SourceError(f"the key's file must be readable, got {str(path)!r}; check it") from error
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             _check.refuse("the key's file", "be one that its owner alone can read", str(path), "chmod 600 it")
-        text, prefix = content.decode("ascii", "replace"), _LINE.format(role=role)
+        return SecretKey.from_text(content.decode("ascii", "replace"), role, repr(str(path)))
+
+    @staticmethod
+    def from_text(text: str, role: str, where: str = "text") -> SecretKey:
+        """Return the key of a line that `to_file` wrote, such as one in the environment of a process.
+
+        Parameters
+        ----------
+        text : str
+            The line.
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+        where : str
+            What errors call the place of the line.
+
+        Returns
+        -------
+        SecretKey
+
+        Raises
+        ------
+        ParameterError
+            If it is no key of that role, or is damaged; the message shows nothing of it.
+        """
+        prefix = _LINE.format(role=role)
         whole = decoded_line(text, prefix)
         if whole is not None:
-            cipher, seed = checked_line(f"the secret key in {str(path)!r}", prefix, whole, 32)
+            cipher, seed = checked_line(f"the secret key in {where}", prefix, whole, 32)
             return SecretKey(role, seed, cipher)
         old = decoded_line(text, _OLD.format(role=role))
         if old is None or len(old) != 32:
             raise ParameterError(
-                f"{str(path)!r} must hold the secret key of one {role}, got something else; "
+                f"{where} must hold the secret key of one {role}, got something else; "
                 f"make one with `sfumato shuffle keygen {role}`"
             )
         return SecretKey(role, old)

@@ -1,4 +1,4 @@
-"""Processes: the shuffler, which stands between people and the analyst, and DAP's leader and helper.
+"""Processes: the shuffler, the collector of plain local reports, and DAP's leader and helper.
 
 The shuffler's messages, and what protects whom, are in `sfumato.local.shuffle` and `sfumato.local.device`,
 those of DAP in `sfumato.federated.dap`. Here are the stores that survive being killed, and the services
@@ -16,21 +16,40 @@ if TYPE_CHECKING:
     from sfumato.server.dap.dap_client import DapUploader, collect_batch
     from sfumato.server.dap.party import DapParty
     from sfumato.server.dap.running import serve_dap
-    from sfumato.server.serving import serve
+    from sfumato.server.hosting.collections_service import serve_collections
+    from sfumato.server.listening import Listening
+    from sfumato.server.local_collector import LocalCollector
+    from sfumato.server.serving import serve, serve_local
     from sfumato.server.shuffler import Shuffler
 
-__all__ = ["DapParty", "DapUploader", "Shuffler", "Visitor", "collect_batch", "serve", "serve_dap"]
+__all__ = [
+    "DapParty",
+    "DapUploader",
+    "Listening",
+    "LocalCollector",
+    "Shuffler",
+    "Visitor",
+    "collect_batch",
+    "serve",
+    "serve_collections",
+    "serve_dap",
+    "serve_local",
+]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "DapParty": "sfumato.server.dap.party",
         "DapUploader": "sfumato.server.dap.dap_client",
+        "Listening": "sfumato.server.listening",
+        "LocalCollector": "sfumato.server.local_collector",
         "Shuffler": "sfumato.server.shuffler",
         "Visitor": "sfumato.server.client",
         "collect_batch": "sfumato.server.dap.dap_client",
         "serve": "sfumato.server.serving",
+        "serve_collections": "sfumato.server.hosting.collections_service",
         "serve_dap": "sfumato.server.dap.running",
+        "serve_local": "sfumato.server.serving",
     },
     extras={"uvicorn": "server", "h11": "server"},
 )

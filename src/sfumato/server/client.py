@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 import time
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from sfumato.errors import SourceError
 __all__ = ["Visitor"]
 
 _LATER: Final = (429, 503)
+_PATH: Final = re.compile(r"(/[a-zA-Z0-9._~-]+)*/?")
 
 
 @final
@@ -26,7 +28,7 @@ class Visitor:
     Parameters
     ----------
     url : str
-        Such as ``http://127.0.0.1:8420`` or ``https://shuffler.example``.
+        Such as ``http://127.0.0.1:8420`` or, of one of many collections, ``https://shuffler.example/week-7``.
     timeout : float
         Seconds to wait for an answer.
     attempts : int
@@ -53,14 +55,17 @@ class Visitor:
             port = parts.port
         except ValueError:  # a port that is no number, or brackets that do not close
             parts, port = urlsplit(""), None
-        more = parts.path.strip("/") or parts.query or parts.username is not None
+        more = parts.query or parts.fragment or parts.username is not None or not _PATH.fullmatch(parts.path)
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or more:
             _check.refuse(
-                "url", "be http:// or https://, a host and perhaps a port", url, "leave out any path"
+                "url",
+                "be http:// or https://, a host, perhaps a port and a collection's name",
+                url,
+                "leave out the rest",
             )
         _check.positive("timeout", timeout)
         self._attempts = _check.integer("attempts", attempts, minimum=1)
-        self._url = url
+        self._url, self._base = url, parts.path.rstrip("/")
         self._connection: http.client.HTTPConnection
         if parts.scheme == "https":
             context = ssl.create_default_context() if context is None else context
@@ -151,6 +156,21 @@ class Visitor:
             raise SourceError(f"{self._url} must give batch {number}, got status {status}; ask its operator")
         return body
 
+    def keys(self) -> dict[str, Any]:
+        """Return which keys a shuffler offers; see `sfumato.local.device.offered_key`.
+
+        Returns
+        -------
+        dict
+            What `offered_key` reads.
+
+        Raises
+        ------
+        SourceError
+            If there is no such answer, after all attempts.
+        """
+        return self._json("/v1/keys")
+
     def _json(self, path: str, *counts: str) -> dict[str, Any]:
         status, body = self._ask("GET", path, None, {})
         return self._read(body if status == 200 else b"", *counts)
@@ -171,7 +191,7 @@ class Visitor:
             if attempt:
                 time.sleep(min(2.0, 0.1 * 2**attempt))
             try:
-                self._connection.request(method, path, body=body, headers=headers)
+                self._connection.request(method, self._base + path, body=body, headers=headers)
                 response = self._connection.getresponse()
                 status, answer = response.status, response.read()
             except (OSError, http.client.HTTPException, UnicodeError) as error:

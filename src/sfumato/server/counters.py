@@ -31,8 +31,10 @@ COUNTED: Final = (
     "large", "unfinished", "waiting", "rate",
     "connections", "address", "late",
     "stored", "failed", "nanoseconds",
+    "tag", "encoding", "early", "expired",
 )  # fmt: skip
-"""In the order of the file: refused envelopes, requests and connections, then the store's transactions."""
+"""In the order of the file, to which later versions append: refused envelopes, requests and connections; the
+store's transactions; reasons of plain local reports, and requests beyond the time of a collection."""
 
 _MAGIC: Final = b"sfmtCNTR"
 _VERSION: Final = 1
@@ -101,7 +103,7 @@ def _mapped(path: Path) -> mmap.mmap:
         content = os.pread(held, _SIZE + 1, 0)
         if len(content) != _SIZE or _HEADER.unpack_from(content) != (_MAGIC, _VERSION):
             remedy = "move it away; counting begins again from 0"
-            _check.refuse_state(repr(path.name), "hold a shuffler's counters", "it holds others", remedy)
+            _check.refuse_state(repr(path.name), "hold a collector's counters", "it holds others", remedy)
         return mmap.mmap(held, _SIZE)
     finally:
         os.close(held)

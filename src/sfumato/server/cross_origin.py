@@ -22,8 +22,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-_METHODS: Final = {"/v1/reports": b"POST", "/v1/collection": b"GET", "/v1/status": b"GET"}
-"""What devices ask for. Batches, health and metrics are for no page."""
+_METHODS: Final = {
+    "reports": b"POST", "collection": b"GET", "collections": b"GET", "keys": b"GET", "status": b"GET",
+}  # fmt: skip
+"""What devices ask for, after ``/v1/`` or ``/NAME/v1/``. Batches, health and metrics are for no page."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 _SECONDS: Final = b"7200"
@@ -51,7 +53,9 @@ class CrossOrigin:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
-        method = _METHODS.get(scope.get("path", "")) if scope["type"] == "http" and self._origins else None
+        method = None
+        if scope["type"] == "http" and self._origins:
+            method = _METHODS.get(scope["path"].rpartition("/v1/")[2])
         if method is None:
             await self._app(scope, receive, send)
             return

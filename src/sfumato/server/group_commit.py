@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from sfumato.server.collector import Collector
 from sfumato.server.counters import Counters
 from sfumato.server.limits import Limits
-from sfumato.server.shuffler import Shuffler
 
 __all__ = ["Busy", "GroupCommit", "NotStored"]
 
@@ -48,11 +48,11 @@ class _Waiting:
 
 @final
 class GroupCommit:
-    """Hands envelopes to a shuffler in a thread of its own, in groups: one transaction for all that wait.
+    """Hands envelopes to a collector in a thread of its own, in groups: one transaction for all that wait.
 
     Parameters
     ----------
-    shuffler : Shuffler
+    collector : Collector
         Used from that thread alone until `stop`.
     limits : Limits
     failed : callable
@@ -63,37 +63,41 @@ class GroupCommit:
 
     def __init__(
         self,
-        shuffler: Shuffler,
+        collector: Collector,
         limits: Limits,
         failed: Callable[[str], None],
         counters: Counters | None = None,
     ) -> None:
-        self._shuffler, self._limits, self._failed = shuffler, limits, failed
+        self._collector, self._limits, self._failed = collector, limits, failed
         self._counters = Counters() if counters is None else counters
         self._stores = True
-        self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // shuffler.collection.envelope_width))
+        self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // collector.envelope_width))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
+        self._ending, self._ended = threading.Lock(), False
         self._allowed, self._since = min(limits.rate, 1e18), time.monotonic()
         self._thread = threading.Thread(target=self._run, name="sfumato-taker", daemon=True)
         self._thread.start()
 
     async def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Store envelopes, and return which were taken; see `Shuffler.take`.
+        """Store envelopes, and return which were taken; see `Collector.take`.
 
         Raises
         ------
         Busy
             If there are too many; none of them was looked at.
         NotStored
-            If the store failed.
+            If the store failed, or the thread was ended.
         """
         if self._waiting and self._waiting + len(envelopes) > self._max_waiting:
             raise Busy(503)
         self._pay(len(envelopes))
         waiting = _Waiting(envelopes, asyncio.get_running_loop().create_future())
-        self._waiting += len(envelopes)
-        self._queue.put(waiting)
+        with self._ending:
+            if self._ended:
+                raise NotStored
+            self._waiting += len(envelopes)
+            self._queue.put(waiting)
         return await waiting.answer
 
     def _pay(self, count: int) -> None:
@@ -123,9 +127,9 @@ class GroupCommit:
 
     def _store(self, group: list[_Waiting], size: int) -> None:
         taken: list[bool] | None = None
-        before, start = self._shuffler.refused, time.perf_counter_ns()
+        before, start = self._collector.refused, time.perf_counter_ns()
         try:
-            taken = self._shuffler.take([one for waiting in group for one in waiting.envelopes])
+            taken = self._collector.take([one for waiting in group for one in waiting.envelopes])
         except Exception as error:  # the thread must go on, whatever happened: a disk may be freed
             with contextlib.suppress(Exception):  # so also where nobody listens any more
                 self._failed(
@@ -139,7 +143,7 @@ class GroupCommit:
         self._stores = stored
         self._counters.add("stored" if stored else "failed")
         self._counters.add("nanoseconds", time.perf_counter_ns() - start)
-        for reason, count in self._shuffler.refused.items():
+        for reason, count in self._collector.refused.items():
             self._counters.add(reason, count - before[reason])
 
     @property
@@ -161,6 +165,8 @@ class GroupCommit:
             start = end
 
     def stop(self) -> None:
-        """Store what waits, and end the thread."""
-        self._queue.put(None)
+        """Store what waits, and end the thread; what comes later is not stored."""
+        with self._ending:
+            self._ended = True
+            self._queue.put(None)
         self._thread.join()

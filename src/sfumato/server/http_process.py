@@ -7,18 +7,30 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato import _check
 from sfumato.server.admission import Admission, allow_files, origin
+from sfumato.server.cross_origin import CrossOrigin
 from sfumato.server.limits import Limits
+from sfumato.server.listening import Listening
+from sfumato.server.operator_log import OperatorLog
 
-__all__ = ["check_certificate", "listening_socket", "place_of", "run_application"]
+__all__ = [
+    "Sockets",
+    "check_certificate",
+    "listening_socket",
+    "opened_sockets",
+    "place_of",
+    "run_application",
+]
 
 _LAST_PORT: Final = 65_535
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -223,3 +235,71 @@ def listening_socket(host: str, port: int) -> socket.socket:
         found = f"{host}:{port} is not: {error}"
         _check.refuse_state("host and port", "be free on this machine", found, "pass others")
     return listening
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """Sockets that listen.
+
+    Parameters
+    ----------
+    listening : Listening
+        What they were made of.
+    public : socket.socket
+    operator : socket.socket or None
+    """
+
+    listening: Listening
+    public: socket.socket
+    operator: socket.socket | None
+
+    @property
+    def operator_port(self) -> int | None:
+        """The port at which the operator alone asks."""
+        port: int | None = None if self.operator is None else self.operator.getsockname()[1]
+        return port
+
+    def run(
+        self,
+        app: Any,
+        log: OperatorLog,
+        started: Callable[[str], None],
+        count: Callable[[str], None],
+    ) -> None:
+        """Serve an application until the process is asked to end; see `run_application`."""
+        run_application(
+            CrossOrigin(app, self.listening.origins),
+            self.public,
+            self.listening.limits,
+            certificate=self.listening.certificate,
+            started=lambda url: self._say_started(log, started, url),
+            further=[] if self.operator is None else [self.operator],
+            count=count,
+        )
+
+    def _say_started(self, log: OperatorLog, started: Callable[[str], None], url: str) -> None:
+        started(url)
+        if self.operator is not None:
+            place = f"{url.partition(':')[0]}://{place_of(self.operator)}/metrics"
+            log("metrics", f"metrics at {place}", url=place)
+        wanted = self.listening.limits.connections
+        if (allowed := allow_files(wanted)) < wanted:
+            message = f"{allowed} connections at a time are all that the system's limit of open files allows"
+            log("files", message, level="warning", connections=allowed)
+
+
+@contextmanager
+def opened_sockets(where: Listening) -> Iterator[Sockets]:
+    """Hold the socket of the service, and that of the operator if there is to be one."""
+    if where.certificate is not None:
+        check_certificate(*where.certificate)
+    with ExitStack() as stack:
+        public = stack.enter_context(listening_socket(where.host, where.port))
+        apart = None
+        if where.metrics is not None:
+            apart = stack.enter_context(listening_socket(*where.metrics))
+            # By its port it is distinguished.
+            if apart.getsockname()[1] == public.getsockname()[1]:
+                _check.refuse("metrics", "have a port of its own", where.metrics[1], "pass another")
+        yield Sockets(where, public, apart)

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, final
+from typing import Any, ClassVar, final
 
 from sfumato import _check
-from sfumato._durable import replace_file, sync_folder
+from sfumato.crypto.hpke import PublicKey
 from sfumato.crypto.secret_key import SecretKey
-from sfumato.errors import ParameterError
+from sfumato.local.device.base.client_nonce import NONCE
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.shuffle.collection import NONCE, PublicCollection
+from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.local.device.shuffle.sparse_collection import SparseCollection
-from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
+from sfumato.local.shuffle.mixed_batch import MixedBatch
 from sfumato.local.shuffle.sparse_histogram import SparseHistogram
-from sfumato.numerics.randomness.source import RandomSource, random_source
-from sfumato.server.store import Report, Store
-from sfumato.server.store_file import refuse_folder
+from sfumato.server.collector import Collector
+from sfumato.server.periods.key_ring import KeyRing
+from sfumato.server.store import Report
 
-__all__ = ["Shuffler"]
+__all__ = ["Shuffler", "collection_of"]
 
-_DATABASE: Final = "waiting.db"
-_BATCHES: Final = "batches"
+
+def collection_of(specification: Mapping[str, Any]) -> PublicCollection | SparseCollection:
+    """Return the collection that a document describes, of the kind that its format names."""
+    if specification.get("format") == SparseCollection.wire_name:
+        return SparseCollection.from_specification(specification)
+    return PublicCollection.from_specification(specification)
 
 
 @final
-class Shuffler:
+class Shuffler(Collector):
     """One collection's shuffler, without the network: what it is given is bytes, and no address.
 
     Parameters
     ----------
     collection : sfumato.local.device.PublicCollection or SparseCollection
         Batches of the second kind are not mixed records but noisy counts above a threshold.
-    key : SecretKey
-        The shuffler's.
+    key : SecretKey or KeyRing
+        The shuffler's; or all that it has in the course of the collection.
     folder : Path
         Its own: ``waiting.db`` holds what waits, ``batches`` what is released. Made if there is none.
 
@@ -49,17 +51,8 @@ class Shuffler:
 
     Notes
     -----
-    What `take` took is durable when it returns: a process that is killed at any moment, or a power cut, loses
-    none of it. Envelopes are distinguished by their nonces and never by content. When ``batch_size`` clients'
-    reports wait, and not before, they become one batch in the same transaction in which the last of them was
-    taken: all records of all of them, in a uniformly random order; what comes then waits for the next one. So
-    no batch is short, and no report is in two.
-
-    While reports wait, where they lie in the file is drawn by chance. Nonces are remembered for good, apart
-    from reports. No time, address, or order is ever written. What the file's blocks held before is left to
-    the file system and the disk: keep the folder where that does not matter, or on an encrypted disk.
-
-    Memory is that of some copies of one batch, whatever the number of reports.
+    What a `Collector` guarantees: durable when it is taken, one report for each nonce, whole batches in
+    random order. It reads no record, and releases sealed ones.
 
     Examples
     --------
@@ -82,50 +75,29 @@ class Shuffler:
     (True, 4, 4)
     """
 
-    __slots__ = (
-        "_closed", "_collection", "_folder", "_key", "_lock", "_refused", "_released", "_source", "_store",
-    )  # fmt: skip
+    owner: ClassVar = "shuffler"
+    suffix: ClassVar = ".mixed"
+    reasons: ClassVar = ("shape", "seal")
 
-    def __init__(self, collection: PublicCollection | SparseCollection, key: SecretKey, folder: Path) -> None:
+    __slots__ = ("_collection", "_keys")
+
+    def __init__(
+        self, collection: PublicCollection | SparseCollection, key: SecretKey | KeyRing, folder: Path
+    ) -> None:
         if isinstance(collection, SparseCollection):
             SparseHistogram(collection)  # refuses what its noise cannot be calibrated for
         else:
             _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
-        _check.instance("key", key, SecretKey, "use SecretKey.from_file")
-        if key.public != collection.shuffler:
-            raise ParameterError("key must be that of the collection's shuffler, got another; use that one")
-        self._collection, self._key, self._folder = collection, key, Path(folder)
-        self._refused: Counter[str] = Counter(shape=0, seal=0)
-        self._source: RandomSource = random_source()
-        self._lock, self._closed = threading.Lock(), False
-        self._store = Store(
-            self._folder / _DATABASE,
-            collection=collection.id,
-            size=collection.batch_size,
-            width=collection.messages * collection.sealed_width,
-            mixed=self._mixed,
-            source=self._source,
+        self._collection = collection
+        self._keys = self._ring(key)
+        super().__init__(
+            folder,
+            store_id=collection.id,
+            collection_id=collection.id,
+            batch_size=collection.batch_size,
+            envelope_width=collection.envelope_width,
+            stored_width=collection.messages * collection.sealed_width,
         )
-        self._released = 0
-        try:
-            self._refuse_older()
-            self._release()
-        except OSError as error:
-            self._store.close()
-            refuse_folder(self._folder, error)
-        except BaseException:
-            self._store.close()
-            raise
-
-    def _refuse_older(self) -> None:
-        """Refuse a store that was lost, or put back as it was before some batches."""
-        names = (path.stem.removeprefix("batch-") for path in (self._folder / _BATCHES).glob("*.mixed"))
-        last = max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
-        if last > self._store.batches:
-            raise ParameterError(
-                f"{_DATABASE!r} must know of all batches beside it, got batch {last} and "
-                f"{self._store.batches} that it knows: it is an older copy; begin a new collection"
-            )
 
     @property
     def collection(self) -> PublicCollection | SparseCollection:
@@ -133,96 +105,46 @@ class Shuffler:
         return self._collection
 
     @property
-    def batches(self) -> int:
-        """How many batches were released."""
-        return self._released
+    def analyst(self) -> PublicKey:
+        """Whose word released batches are handed out for."""
+        return self._collection.analyst
 
-    @property
-    def progress(self) -> tuple[int, int]:
-        """How many batches were filled, and how many reports wait for the next: for the operator alone."""
-        return self._store.progress
+    def _ring(self, key: object) -> KeyRing:
+        if not isinstance(key, KeyRing):
+            _check.instance("key", key, SecretKey, "use SecretKey.from_file")
+        ring = key if isinstance(key, KeyRing) else KeyRing.of(key)  # type: ignore[arg-type]
+        ring.check(self._collection)
+        return ring
 
-    @property
-    def refused(self) -> Mapping[str, int]:
-        """How many envelopes were refused since the start, by reason: another length, no such seal."""
-        return dict(self._refused)
-
-    def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Take envelopes, and return which are ones of this collection.
+    def change_keys(self, keys: KeyRing) -> None:
+        """Open envelopes by other keys from now on.
 
         Parameters
         ----------
-        envelopes : sequence of bytes
-            Whatever came.
+        keys : KeyRing
+            One of them is the collection's own, which may have been destroyed.
+        """
+        self._keys = self._ring(keys)
+
+    def key_offer(self) -> dict[str, Any]:
+        """Return which keys devices are to seal for, as JSON.
 
         Returns
         -------
-        list of bool
-            True for each that was taken, or whose nonce was taken before: the two are not distinguished.
+        dict
+            What `sfumato.local.device.offered_key` reads.
         """
-        given: object = envelopes
-        if not isinstance(given, list | tuple) or not all(isinstance(one, bytes) for one in given):
-            _check.refuse_type("envelopes", "be a list of bytes", given, "pass [envelope] for one")
-        with self._lock:  # one transaction at a time, whoever calls
-            if self._closed:
-                _check.refuse_state("the shuffler", "be open", "it is closed", "open another on its folder")
-            reports = [self._report(envelope) for envelope in envelopes]
-            self._store.take([report for report in reports if report is not None])
-            self._release()
-        return [report is not None for report in reports]
+        return self._keys.offer(self._collection)
 
-    def _report(self, envelope: bytes) -> Report | None:
+    def _report(self, envelope: bytes) -> Report | str:
         known = self._collection
         if len(envelope) != known.envelope_width:
-            self._refused["shape"] += 1
-            return None
-        opened = self._key.opened(envelope, known.envelope_context)
-        if opened is None:
-            self._refused["seal"] += 1
-            return None
-        return opened[:NONCE], opened[NONCE:]
+            return "shape"
+        opened = self._keys.opened(envelope, known.envelope_context)
+        return "seal" if opened is None else (opened[:NONCE], opened[NONCE:])
 
     def _mixed(self, number: int, clients: Records) -> bytes:
-        """Return a batch: the clients' records apart, in random order; or what is shown of their keys."""
         if isinstance(self._collection, SparseCollection):
             return SparseHistogram(self._collection).release(number, clients, self._source)
-        records = clients.reshape(-1, self._collection.sealed_width)
-        order = random_order(len(records), self._source)
-        return MixedBatch(self._collection.id, number, records[order]).to_bytes()
-
-    def path(self, number: int) -> Path:
-        """Return where a released batch is.
-
-        Parameters
-        ----------
-        number : int
-            Of the batch, from 1 on.
-
-        Returns
-        -------
-        Path
-            Inside the folder; the file exists once the batch is released.
-        """
-        return self._folder / _BATCHES / f"batch-{number:06d}.mixed"
-
-    def _release(self) -> None:
-        """Write out the batches that wait for it; after a crash, those that it left."""
-        for number in self._store.ready():
-            place = self.path(number)
-            place.parent.mkdir(mode=0o700, exist_ok=True)
-            replace_file(place, place.with_suffix(".part"), self._store.content(number))
-            sync_folder(self._folder)
-            self._store.written(number)
-        self._released = self._store.batches
-
-    def close(self) -> None:
-        """Let go of the folder; what waits, waits there."""
-        with self._lock:
-            self._closed = True
-            self._store.close()
-
-    def __enter__(self) -> Shuffler:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        records = self._shuffled(clients, self._collection.sealed_width)
+        return MixedBatch(self._collection.id, number, records).to_bytes()

@@ -1,4 +1,4 @@
-"""What a shuffler remembers across restarts: reports that wait, nonces that were seen, batches to release.
+"""What a collector remembers across restarts: reports that wait, nonces that were seen, batches to release.
 
 One SQLite database, whose transactions are durable when they return. The reports that wait lie in slots of
 one size, as many as a batch has clients, each written in place at a position drawn by chance: the slots hold
@@ -26,7 +26,7 @@ from sfumato.server.store_file import opened_store, store_connection
 __all__ = ["Report", "Store"]
 
 Report = tuple[bytes, bytes]
-"""A nonce, and the sealed records of its client."""
+"""A nonce, and the records of its client: sealed, at a shuffler."""
 
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 900_000_000
@@ -46,7 +46,7 @@ _TABLES: Final = (
 
 @final
 class Store:
-    """The state of one collection's shuffler, in one file that one process has open.
+    """The state of one collection's collector, in one file that one process has open.
 
     Its `progress` is how many batches were filled and how many reports wait, after the last transaction: two
     numbers of one moment, for other threads too.
@@ -60,11 +60,13 @@ class Store:
     size : int
         Clients of a batch.
     width : int
-        Bytes of one client's sealed records.
+        Bytes of one client's records.
     mixed : callable
-        Makes the content of a batch of its number and the sealed records of its clients, one a row.
+        Makes the content of a batch of its number and the records of its clients, one a row.
     source : RandomSource
         Of the positions that reports are put at.
+    owner : str
+        What the store is of, for messages.
 
     Raises
     ------
@@ -73,8 +75,8 @@ class Store:
     """
 
     __slots__ = (
-        "_batches", "_connection", "_free", "_mixed", "_process", "_size", "_source", "_sure", "_width",
-        "progress",
+        "_batches", "_connection", "_free", "_mixed", "_owner", "_process", "_size", "_source", "_sure",
+        "_width", "progress",
     )  # fmt: skip
 
     def __init__(
@@ -86,14 +88,15 @@ class Store:
         width: int,
         mixed: Callable[[int, Records], bytes],
         source: RandomSource,
+        owner: str = "shuffler",
     ) -> None:
         if size * width > _MAX_BYTES:
-            rule = f"have at most {_MAX_BYTES} bytes of sealed records"
+            rule = f"have at most {_MAX_BYTES} bytes of records"
             _check.refuse("a batch", rule, size * width, "make batches of fewer clients")
         self._size, self._width, self._mixed, self._source = size, width, mixed, source
-        self._process = os.getpid()
+        self._process, self._owner = os.getpid(), owner
         self._connection = store_connection(path)
-        with opened_store(self._connection, path.name, "shuffler"):
+        with opened_store(self._connection, path.name, owner):
             self._open(path, collection)
 
     def _open(self, path: Path, collection: bytes) -> None:
@@ -112,7 +115,7 @@ class Store:
             )
         if not whole:
             raise ParameterError(
-                f"{path.name!r} must be as a shuffler left it, got a damaged one; "
+                f"{path.name!r} must be as a {self._owner} left it, got a damaged one; "
                 "begin a new collection in another folder"
             )
         self._look()

@@ -1,20 +1,21 @@
-"""The shuffler's HTTP interface: no cookies, no logs of requests, and not a word of who asked."""
+"""A collector's HTTP interface: no cookies, no logs of requests, and not a word of who asked."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from sfumato.server.collector import Collector
 from sfumato.server.counters import Counters
 from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
 from sfumato.server.metrics import CONTENT_TYPE, openmetrics
-from sfumato.server.shuffler import Shuffler
+from sfumato.server.periods.collection_window import CollectionWindow
+from sfumato.server.request_room import NoRoom, RequestRoom
 
-__all__ = ["Front"]
+__all__ = ["Front", "Message", "Receive", "Refused", "Send", "answer", "answer_json", "answer_refused"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,13 +25,12 @@ _JSON: Final = b"application/json"
 _BINARY: Final = b"application/octet-stream"
 _PIECE: Final = 1 << 16
 _BATCH: Final = "/v1/batches/"
-_PUBLIC: Final = ("/v1/reports", "/v1/collection", "/v1/status", "/healthz")
+_PUBLIC: Final = ("/v1/reports", "/v1/collection", "/v1/keys", "/v1/status", "/healthz")
 _OPERATOR: Final = ("/metrics", "/healthz")
-_SMALL: Final = 1 << 14
-"""Bytes of a request that every connection may always send."""
+_CLOSED: Final = {"early": (403, "the collection has not begun"), "expired": (410, "the collection is over")}
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A request that gets an error for an answer.
 
     Parameters
@@ -49,51 +49,60 @@ class _Refused(Exception):
 
 @final
 class Front:
-    """An ASGI application around one shuffler.
+    """An ASGI application around one collector.
 
     Parameters
     ----------
-    shuffler : Shuffler
+    collector : Collector
     taker : GroupCommit
-        Of that shuffler.
+        Of that collector.
     limits : Limits
     specification : dict
         The collection as JSON, for devices that ask.
     failed : callable
         Called with requests that no answer was foreseen for, in words for the operator.
     counters : Counters, optional
-        Of what is refused; shown with the shuffler's own numbers.
+        Of what is refused; shown with the collector's own numbers.
     operator_port : int, optional
         Of the socket at which the operator alone asks.
+    window : CollectionWindow, optional
+        When reports are taken; always, by default.
+    room : RequestRoom, optional
+        Shared with other collections of the process.
 
     Notes
     -----
     ``GET /v1/collection``: what devices need, and all of it public. ``GET /v1/status``: the collection's id,
     its batch size, and how many batches were released: nothing else that depends on reports, so not how many
     wait. ``POST /v1/reports``: one or more envelopes, one after the other; the answer says how many were
-    taken and how many refused, and a nonce that was taken before is answered as if it were new.
-    ``GET /v1/batches/N``: a released batch, for who has the analyst's word. ``GET /healthz``: whether reports
-    can be stored. ``GET /metrics``, at the operator's port alone, which has no other path but that one: see
+    taken and how many refused, and a nonce that was taken before is answered as if it were new. Before and
+    after the collection's time the answer is 403 and 410, and nothing is read. ``GET /v1/keys``: which keys
+    to seal for, if it is a shuffler. ``GET /v1/batches/N``: a released batch, for who has the analyst's word;
+    not where there is no analyst. ``GET /healthz``: whether reports can be stored.
+    ``GET /metrics``, at the operator's port alone, which has no other path but that one: see
     `sfumato.server.metrics`.
     """
 
     def __init__(
         self,
-        shuffler: Shuffler,
+        collector: Collector,
         taker: GroupCommit,
         limits: Limits,
-        specification: dict[str, Any],
+        specification: Mapping[str, Any],
         failed: Callable[[str], None],
         *,
         counters: Counters | None = None,
         operator_port: int | None = None,
+        window: CollectionWindow | None = None,
+        room: RequestRoom | None = None,
     ) -> None:
         self._counters = Counters() if counters is None else counters
         self._operator_port = operator_port
-        self._shuffler, self._taker = shuffler, taker
-        self._width = shuffler.collection.envelope_width
+        self._collector, self._taker = collector, taker
+        self._width = collector.envelope_width
         self._body = max(limits.body, self._width)
-        self._limits, self._unfinished = limits, 0
+        self._room = RequestRoom(limits.unfinished) if room is None else room
+        self.window = CollectionWindow() if window is None else window
         self._specification, self._failed = json.dumps(specification).encode(), failed
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -102,21 +111,18 @@ class Front:
             return
         try:
             await self._route(scope, receive, send)
-        except _Refused as refused:
+        except Refused as refused:
             if refused.limit is not None:
                 self._counters.add(refused.limit)
-            await _answer_json(
-                send,
-                refused.status,
-                {"error": refused.why},
-                close=refused.status != 404,
-                again=refused.status == 503,
-            )
+            await answer_refused(send, refused)
+        except NoRoom:
+            self._counters.add("unfinished")
+            await answer_refused(send, Refused(503, "too much at a time; try again"))
         except Busy as busy:
             self._counters.add("rate" if busy.status == 429 else "waiting")
-            await _answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
+            await answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
         except NotStored:
-            await _answer_json(send, 503, {"error": "not stored; try again"}, again=True)
+            await answer_json(send, 503, {"error": "not stored; try again"}, again=True)
         except Exception as error:
             self._failed(f"a request failed by a fault of this program or machine ({type(error).__name__})")
             raise
@@ -125,31 +131,51 @@ class Front:
         method, path = scope["method"], scope["path"]
         _, port = scope.get("server") or ("", None)
         operator = port is not None and port == self._operator_port
-        if path not in (_OPERATOR if operator else _PUBLIC) and (operator or not path.startswith(_BATCH)):
-            raise _Refused(404, "no such path")
+        if not self._serves(path, operator=operator):
+            raise Refused(404, "no such path")
         allowed = "POST" if path == "/v1/reports" else "GET"
         if method != allowed:
-            raise _Refused(405, f"this path takes {allowed}")
+            raise Refused(405, f"this path takes {allowed}")
         if path == "/healthz":
-            health = (200, "ok") if self._taker.healthy else (503, "reports are not stored")
-            await _answer_json(send, health[0], {"status": health[1]})
+            health = (200, "ok") if self.healthy else (503, "reports are not stored")
+            await answer_json(send, health[0], {"status": health[1]})
         elif path == "/metrics":
-            await _answer(send, 200, openmetrics(self._shuffler, self._counters), kind=CONTENT_TYPE)
+            page = openmetrics({"": (self._collector, self._counters)}, self._counters)
+            await answer(send, 200, page, kind=CONTENT_TYPE)
         elif path == "/v1/reports":
             await self._reports(_header(scope, b"content-length"), receive, send)
         elif path == "/v1/collection":
-            await _answer(send, 200, self._specification)
+            await answer(send, 200, self._specification)
+        elif path == "/v1/keys":
+            await answer_json(send, 200, dict(self._collector.key_offer() or {}))
         elif path == "/v1/status":
-            known = self._shuffler.collection
+            known = self._collector
             status = {"collection": known.id.hex(), "batch_size": known.batch_size}
-            await _answer_json(send, 200, {**status, "batches": self._shuffler.batches})
+            await answer_json(send, 200, {**status, "batches": known.batches, **self.window.times()})
         else:
             await self._batch(path.removeprefix(_BATCH), _header(scope, b"authorization"), send)
 
+    @property
+    def healthy(self) -> bool:
+        """Whether reports can be stored."""
+        return self._taker.healthy
+
+    def _serves(self, path: str, *, operator: bool) -> bool:
+        """Return whether there is such a path at this port, for this kind of collector."""
+        if operator:
+            return path in _OPERATOR
+        if path == "/v1/keys":
+            return self._collector.key_offer() is not None
+        if path.startswith(_BATCH):
+            return self._collector.analyst is not None
+        return path in _PUBLIC
+
     async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
+        if (closed := self.window.closed()) is not None:
+            raise Refused(*_CLOSED[closed], closed)
         if length.isdigit() and int(length[:20]) > self._body:
-            raise _Refused(413, f"a request has at most {self._body} bytes", "large")
-        with self._room() as reserve:
+            raise Refused(413, f"a request has at most {self._body} bytes", "large")
+        with self._room.reserved() as reserve:
             body = bytearray()
             more = True
             while more:
@@ -159,29 +185,9 @@ class Front:
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > self._body:
-                    raise _Refused(413, f"a request has at most {self._body} bytes", "large")
+                    raise Refused(413, f"a request has at most {self._body} bytes", "large")
                 reserve(len(body))
             await self._stored(body, send)
-
-    @contextmanager
-    def _room(self) -> Iterator[Callable[[int], None]]:
-        """Reserve room for one request as it becomes longer, until it is answered."""
-        own = 0
-
-        def reserve(size: int) -> None:
-            nonlocal own
-            more = size - _SMALL - own
-            if more <= 0:
-                return
-            if self._unfinished != own and self._unfinished + more > self._limits.unfinished:
-                raise _Refused(503, "too much at a time; try again", "unfinished")
-            own += more
-            self._unfinished += more
-
-        try:
-            yield reserve
-        finally:
-            self._unfinished -= own
 
     async def _stored(self, body: bytearray, send: Send) -> None:
         width = self._width
@@ -190,16 +196,17 @@ class Front:
         envelopes = [bytes(body[at : at + width]) for at in range(0, len(body), width)] if whole else [b""]
         taken = await self._taker.take(envelopes)
         counts = {"taken": sum(taken), "refused": len(taken) - sum(taken)}
-        await _answer_json(send, 200 if all(taken) else 422, counts)
+        await answer_json(send, 200 if all(taken) else 422, counts)
 
     async def _batch(self, number: str, authorization: bytes, send: Send) -> None:
         kind, _, word = authorization.partition(b" ")
-        if kind.lower() != b"bearer" or not self._shuffler.collection.analyst.known_by(word.strip()):
-            raise _Refused(401, "released batches are the analyst's")
-        known = number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= self._shuffler.batches
-        path = self._shuffler.path(int(number[:20])) if known else Path()
+        analyst = self._collector.analyst
+        if analyst is None or kind.lower() != b"bearer" or not analyst.known_by(word.strip()):
+            raise Refused(401, "released batches are the analyst's")
+        known = number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= self._collector.batches
+        path = self._collector.path(int(number[:20])) if known else Path()
         if not known or not path.is_file():
-            raise _Refused(404, "no such batch")
+            raise Refused(404, "no such batch")
         await _file(send, path)
 
 
@@ -208,15 +215,22 @@ def _header(scope: MutableMapping[str, Any], name: bytes) -> bytes:
     return found
 
 
-async def _answer_json(
+async def answer_refused(send: Send, refused: Refused) -> None:
+    """Answer with an error, and close the connection unless only the path was wrong."""
+    close, again = refused.status != 404, refused.status == 503
+    await answer_json(send, refused.status, {"error": refused.why}, close=close, again=again)
+
+
+async def answer_json(
     send: Send, status: int, content: dict[str, Any], *, close: bool = False, again: bool = False
 ) -> None:
+    """Answer in JSON; ``close`` ends the connection, ``again`` asks to try once more."""
     extra = [(b"connection", b"close")] if close else []
     extra += [(b"retry-after", b"1")] if again else []
-    await _answer(send, status, json.dumps(content).encode(), extra=extra)
+    await answer(send, status, json.dumps(content).encode(), extra=extra)
 
 
-async def _answer(
+async def answer(
     send: Send,
     status: int,
     body: bytes,
@@ -224,6 +238,7 @@ async def _answer(
     kind: bytes = _JSON,
     extra: list[tuple[bytes, bytes]] | None = None,
 ) -> None:
+    """Answer with a body in one piece."""
     await _head(send, status, kind, len(body), extra or [])
     await send({"type": "http.response.body", "body": body})
 

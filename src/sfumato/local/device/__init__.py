@@ -13,6 +13,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.crypto.hpke import PublicKey
+    from sfumato.local.device.base.public_question import PublicQuestion
     from sfumato.local.device.base.randomizer import Randomizer
     from sfumato.local.device.base.report_batch import ReportBatch
     from sfumato.local.device.budget.device_budget import BudgetRemaining, DeviceBudget
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from sfumato.local.device.shuffle.collection import PublicCollection
     from sfumato.local.device.shuffle.counts import ShuffledCountsRandomizer
     from sfumato.local.device.shuffle.histogram import ShuffledHistogramRandomizer
+    from sfumato.local.device.shuffle.key_offer import offered_key
     from sfumato.local.device.shuffle.sparse_collection import SparseCollection
     from sfumato.local.device.shuffle.sums import ShuffledSumRandomizer
     from sfumato.local.device.strings.fragments import BitstogramRandomizer, SequenceFragmentPuzzleRandomizer
@@ -123,6 +125,7 @@ __all__ = [
     "ProjectiveGeometryResponseRandomizer",
     "PublicCollection",
     "PublicKey",
+    "PublicQuestion",
     "RandomizedResponseRandomizer",
     "Randomizer",
     "RapporClient",
@@ -144,6 +147,7 @@ __all__ = [
     "SubsetSelectionRandomizer",
     "SymmetricUnaryEncodingRandomizer",
     "TreeHistRandomizer",
+    "offered_key",
 ]
 
 __getattr__, __dir__ = attach(
@@ -169,6 +173,8 @@ __getattr__, __dir__ = attach(
         "BitstogramRandomizer": "sfumato.local.device.strings.fragments",
         "PublicCollection": "sfumato.local.device.shuffle.collection",
         "PublicKey": "sfumato.crypto.hpke",
+        "offered_key": "sfumato.local.device.shuffle.key_offer",
+        "PublicQuestion": "sfumato.local.device.base.public_question",
         "ShuffledSumRandomizer": "sfumato.local.device.shuffle.sums",
         "ShuffledCountsRandomizer": "sfumato.local.device.shuffle.counts",
         "SignedHadamardRandomizer": "sfumato.local.device.frequency.signed_hadamard",

@@ -14,7 +14,7 @@ from sfumato.crypto.hpke import SEAL
 from sfumato.errors import ParameterError
 from sfumato.local import device
 from sfumato.local.device.base.bernoulli import Coin
-from sfumato.local.device.shuffle.collection import NONCE
+from sfumato.local.device.base.client_nonce import NONCE
 from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import SecretKey
 from tests.cases import cases

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -11,19 +10,16 @@ from typing import Any, Final, final
 from sfumato import _check
 from sfumato._wire import Format, canonical
 from sfumato.crypto.hpke import SEAL, PublicKey
+from sfumato.local.device.base.client_nonce import NONCE, check_bytes, client_nonce
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.numerics.randomness.source import Rng, random_source
 
-__all__ = ["NONCE", "PublicCollection", "check_bytes", "check_parties", "client_nonce"]
-
-NONCE: Final = 16
-"""Bytes that identify a client's envelopes to one collection."""
+__all__ = ["PublicCollection", "check_parties", "later_key"]
 
 _FORMAT: Final = Format("sfumato.collection", 2, oldest=2)
 _INNER: Final = b"sfumato shuffle 2 report\x00"
 _OUTER: Final = b"sfumato shuffle 2 envelope\x00"
 _NONCE: Final = b"sfumato shuffle 2 nonce\x00"
-_MIN_SECRET: Final = 16
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
 
@@ -160,9 +156,11 @@ class PublicCollection:
         ParameterError
             If the secret is not at least 16 bytes; the message does not show it.
         """
-        return client_nonce(self.id, secret)
+        return client_nonce(secret, _NONCE + self.id)
 
-    def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
+    def seal(
+        self, report: bytes, nonce: bytes, *, simulated: bool = False, key: PublicKey | None = None
+    ) -> bytes:
         """Return the envelope of a report that was randomized before.
 
         Parameters
@@ -173,6 +171,9 @@ class PublicCollection:
             The client's own, 16 bytes: see `nonce`.
         simulated : bool
             Whether its randomness followed from a seed; the estimate will say so.
+        key : PublicKey, optional
+            Of the shuffler, as `sfumato.local.device.offered_key` returned it; the collection's own by
+            default.
 
         Returns
         -------
@@ -190,9 +191,10 @@ class PublicCollection:
         mark, context = bytes([bool(simulated)]), self.report_context
         records = (report[start : start + width] for start in range(0, len(report), width))
         sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
-        return self.shuffler.seal(nonce + sealed, self.envelope_context)
+        outer = self.shuffler if key is None else later_key(key, self.analyst)
+        return outer.seal(nonce + sealed, self.envelope_context)
 
-    def envelope(self, value: Any, secret: bytes, rng: Rng = None) -> bytes:
+    def envelope(self, value: Any, secret: bytes, rng: Rng = None, *, key: PublicKey | None = None) -> bytes:
         """Return what one device sends: its answer, randomized and sealed.
 
         Parameters
@@ -203,6 +205,8 @@ class PublicCollection:
             See `nonce`.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
+        key : PublicKey, optional
+            See `seal`.
 
         Returns
         -------
@@ -221,7 +225,7 @@ class PublicCollection:
         """
         source = random_source(rng)
         report = self.randomizer.randomize(value, source)
-        return self.seal(report, self.nonce(secret), simulated=source.simulated)
+        return self.seal(report, self.nonce(secret), simulated=source.simulated, key=key)
 
     def specification(self) -> dict[str, Any]:
         """Return all of it, as JSON; `from_specification` makes it again.
@@ -269,12 +273,6 @@ class PublicCollection:
         )
 
 
-def client_nonce(collection: bytes, secret: bytes) -> bytes:
-    """Return the nonce of the client that holds a secret, in the collection of an id."""
-    check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
-    return hmac.new(secret, _NONCE + collection, hashlib.sha256).digest()[:NONCE]
-
-
 def check_parties(analyst: object, shuffler: object, name: object) -> None:
     """Refuse what are no keys of two parties, and what is no name of a collection."""
     for role, key in (("analyst", analyst), ("shuffler", shuffler)):
@@ -289,10 +287,9 @@ def check_parties(analyst: object, shuffler: object, name: object) -> None:
         _check.refuse_type("name", "be a text of at most 200 characters", name, "shorten it")
 
 
-def check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
-    """Refuse what is not so many bytes, without showing it."""
-    rule = f"be {width} bytes" if width is not None else f"be at least {_MIN_SECRET} bytes"
-    if not isinstance(given, bytes):
-        _check.refuse_type(name, rule, given, remedy)
-    if len(given) != width if width is not None else len(given) < _MIN_SECRET:
-        _check.refuse_state(name, rule, f"{len(given)} were given", remedy)
+def later_key(key: PublicKey, analyst: PublicKey) -> PublicKey:
+    """Return a later key of the shuffler, or refuse what is none."""
+    _check.instance("key", key, PublicKey, "use offered_key")
+    if key.role != "shuffler" or key.point == analyst.point:
+        _check.refuse("key", "be a shuffler's, and not the analyst's", key.role, "use offered_key")
+    return key

@@ -19,13 +19,15 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from sfumato import _check
 from sfumato._wire import Format, canonical
 from sfumato.crypto.hpke import SEAL, PublicKey
-from sfumato.local.device.shuffle.collection import NONCE, check_bytes, check_parties, client_nonce
+from sfumato.local.device.base.client_nonce import NONCE, check_bytes, client_nonce
+from sfumato.local.device.shuffle.collection import check_parties, later_key
 
 __all__ = ["SPARSE_FORMAT", "SparseCollection"]
 
 SPARSE_FORMAT: Final = "sfumato.sparse-collection"
 
 _FORMAT: Final = Format(SPARSE_FORMAT)
+_NONCE: Final = b"sfumato sparse 1 nonce\x00"
 _ENVELOPE: Final = b"sfumato sparse 1 envelope\x00"
 _CIPHER: Final = b"sfumato sparse 1 cipher\x00"
 _COMMITMENT: Final = b"sfumato sparse 1 commitment\x00"
@@ -183,7 +185,9 @@ class SparseCollection:
         """Bytes of every envelope."""
         return NONCE + self.messages * self.sealed_width + SEAL
 
-    def envelope(self, keys: Sequence[str], secret: bytes, encryption_key: bytes) -> bytes:
+    def envelope(
+        self, keys: Sequence[str], secret: bytes, encryption_key: bytes, *, key: PublicKey | None = None
+    ) -> bytes:
         """Return what one device sends: its keys, encrypted and sealed.
 
         Parameters
@@ -194,6 +198,9 @@ class SparseCollection:
             Drawn once on the device and stored there, the same for all collections; 16 bytes or more.
         encryption_key : bytes
             That of the collection's devices.
+        key : PublicKey, optional
+            Of the shuffler, as `sfumato.local.device.offered_key` returned it; the collection's own by
+            default.
 
         Returns
         -------
@@ -214,8 +221,9 @@ class SparseCollection:
         drawn = secrets.SystemRandom().sample(different, min(self.max_keys, len(different)))
         records = [cipher.encrypt(text, bound) for text in drawn]
         records += [os.urandom(self.sealed_width) for _ in range(self.max_keys - len(records))]
-        content = client_nonce(self.id, secret) + b"".join(sorted(records))
-        return self.shuffler.seal(content, self.envelope_context)
+        content = client_nonce(secret, _NONCE + self.id) + b"".join(sorted(records))
+        outer = self.shuffler if key is None else later_key(key, self.analyst)
+        return outer.seal(content, self.envelope_context)
 
     def _padded(self, key: object) -> bytes:
         rule = f"be texts of at most {self.key_bytes} bytes in UTF-8"

@@ -1,0 +1,1 @@
+"""When a collection takes reports, and which of its keys are in use when."""

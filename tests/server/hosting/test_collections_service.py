@@ -1,0 +1,222 @@
+"""Many collections in one real process: a change of keys, times and collections while it runs, and a kill."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.local import device
+from sfumato.local.shuffle import Collection, SecretKey
+from sfumato.server import Visitor, serve_collections
+from sfumato.server.hosting.collection_settings import SHUFFLED
+from sfumato.server.hosting.configuration import Configuration
+from tests.server.setting import ANALYST, SHUFFLER, collection, memory_folder, values_in
+
+LATER = SecretKey("shuffler", b"l" * 32)
+WEEKS = {name: collection(4, name=name) for name in ("week-7", "week-8", "week-9")}
+PAST, FUTURE = "2020-01-01T00:00:00Z", "2120-01-01T00:00:00Z"
+HEAD = 'folder = "store"\nport = 0\nmetrics-port = 0\njson-log = true\ndefault = "week-7"\n'
+OLD = '[[collections.week-7.keys]]\nfile = "old.key"\n'
+NEW = '[[collections.week-7.keys]]\nfile = "new.key"\n'
+SERVE = """
+import sys
+from pathlib import Path
+from sfumato.server import serve_collections
+from sfumato.server.hosting.collection_settings import SHUFFLED
+from sfumato.server.hosting.configuration import Configuration
+where = Configuration(file=Path(sys.argv[1]), kind=SHUFFLED, options={}, environment={}, default_port=1)
+serve_collections(where, lambda line: print(line, flush=True))
+"""
+
+
+def table(name: str, *lines: str) -> str:
+    return "\n".join([f"[collections.{name}]", f'file = "{name}.json"', *lines, ""])
+
+
+def write(folder: Path, *tables: str, head: str = HEAD) -> Path:
+    """The file with these tables; also the files that it names, if they are missing."""
+    for name, made in WEEKS.items():
+        if not (folder / f"{name}.json").exists():
+            (folder / f"{name}.json").write_text(json.dumps(made.specification()))
+    for name, key in (("old.key", SHUFFLER), ("new.key", LATER)):
+        if not (folder / name).exists():
+            key.to_file(folder / name)
+    (folder / "collector.toml").write_text(head + "".join(tables))
+    return folder / "collector.toml"
+
+
+class Running:
+    """The process, and the lines that it printed, read one by one."""
+
+    def __init__(self, popen: Any) -> None:
+        self.popen = popen
+        self.url = self.line("started")["url"]
+
+    def line(self, event: str) -> dict[str, Any]:
+        """The next line of an event."""
+        while text := self.popen.stdout.readline():
+            found: dict[str, Any] = json.loads(text)
+            if found["event"] == event:
+                return found
+        raise AssertionError(self.popen.stderr.read())
+
+    def reload(self) -> None:
+        self.popen.send_signal(signal.SIGHUP)
+
+
+@contextmanager
+def running(file: Path) -> Iterator[Running]:
+    command = [sys.executable, "-c", SERVE, str(file)]
+    popen: Any = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield Running(popen)
+    finally:
+        popen.kill()
+        popen.wait(60)
+        popen.stdout.close()
+        popen.stderr.close()
+
+
+def sent(made: Collection, client: int, key: SecretKey = SHUFFLER) -> bytes:
+    return made.device.envelope(client, client.to_bytes(16, "big"), key=key.public)
+
+
+def ask(connection: http.client.HTTPConnection, path: str, body: bytes | None = None) -> tuple[int, Any]:
+    connection.request("GET" if body is None else "POST", path, body=body)
+    response = connection.getresponse()
+    content = response.read()
+    return response.status, content.decode() if path == "/metrics" else json.loads(content)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_it_goes_on_with_other_keys_times_and_collections(killed: bool) -> None:
+    seven, eight = WEEKS["week-7"], WEEKS["week-8"]
+    taken = (200, {"taken": 1, "refused": 0})
+    refused = (422, {"taken": 0, "refused": 1})
+    with memory_folder() as folder:
+        file = write(folder, table("week-7"), OLD, table("week-8", 'key = "old.key"'))
+        with running(file) as process:
+            place, _, port = process.url.removeprefix("http://").partition(":")
+            one = http.client.HTTPConnection(place, int(port), timeout=60)
+            one.connect()
+            held = one.sock  # the same connection all the time
+            numbers = process.line("metrics")["url"].split("/")[2].split(":")
+            operator = http.client.HTTPConnection(numbers[0], int(numbers[1]), timeout=60)
+
+            listed = ask(one, "/v1/collections")[1]["collections"]
+            assert [each["name"] for each in listed] == ["week-7", "week-8"]
+            assert listed[1]["collection"] == eight.device.id.hex()
+            assert ask(one, "/week-7/v1/reports", sent(seven, 0)) == taken
+            assert ask(one, "/v1/reports", sent(seven, 1)) == taken  # the default one
+            assert ask(one, "/week-8/v1/reports", sent(eight, 0)) == taken
+            assert ask(one, "/week-7/v1/keys")[1]["offered"] == SHUFFLER.public.id
+            assert ask(one, "/healthz") == (200, {"status": "ok"})
+
+            # A new key is offered, and the old one opens until its date; a week begins, another has begun.
+            write(
+                folder,
+                table("week-7"), OLD, f"until = {FUTURE}\n", NEW,
+                table("week-8", 'key = "old.key"', f"expires = {PAST}"),
+                table("week-9", 'key = "old.key"', f"not-before = {FUTURE}"),
+            )  # fmt: skip
+            process.reload()
+            assert process.line("reloaded")["opened"] == ["week-9"]
+            assert ask(one, "/v1/keys")[1]["offered"] == LATER.public.id
+            assert ask(one, "/v1/reports", sent(seven, 2, LATER)) == taken
+            assert ask(one, "/v1/reports", sent(seven, 3)) == taken
+            assert ask(one, "/week-7/v1/status")[1]["batches"] == 1
+            assert ask(one, "/week-8/v1/status")[1]["expires"].startswith("2020")
+            assert one.sock is held
+            assert ask(one, "/week-8/v1/reports", sent(eight, 1))[0] == 410
+            assert ask(one, "/week-9/v1/reports", sent(WEEKS["week-9"], 1))[0] == 403
+
+            # The old key's date is over; a week is left out.
+            write(folder, table("week-7"), OLD, f"until = {PAST}\n", NEW, table("week-8", 'key = "old.key"'))
+            process.reload()
+            assert process.line("reloaded")["closed"] == ["week-9"]
+            assert ask(one, "/v1/reports", sent(seven, 4)) == refused
+            assert ask(one, "/v1/reports", sent(seven, 4, LATER)) == taken
+            assert ask(one, "/week-8/v1/reports", sent(eight, 1)) == taken
+            assert ask(one, "/week-9/v1/status")[0] == 404
+
+            page = ask(operator, "/metrics")[1]
+            for sample in (
+                'sfumato_reports_taken_total{collection="week-7"} 5',
+                'sfumato_batches_total{collection="week-7"} 1',
+                'sfumato_envelopes_refused_total{collection="week-7",reason="seal"} 1',
+                'sfumato_requests_refused_total{collection="week-8",reason="expired"} 1',
+                'sfumato_connections_refused_total{reason="late"} 0',
+            ):
+                assert f"{sample}\n" in page
+            assert ask(operator, "/v1/collections")[0] == ask(operator, "/week-7/v1/status")[0] == 404
+
+            # What breaks a rule changes nothing; what takes a restart is said.
+            write(folder, table("week-7"), NEW, 'until = "soon"\n')
+            process.reload()
+            error = process.line("reload-failed")
+            assert "collections.week-7.keys[0].until must be a time" in error["message"]
+            (folder / "week-8.json").write_text(json.dumps(WEEKS["week-9"].specification()))
+            write(folder, table("week-7"), OLD, table("week-8", 'key = "old.key"'))
+            process.reload()
+            assert (
+                "collections.week-8 must stay the same collection" in process.line("reload-failed")["message"]
+            )
+            (folder / "week-8.json").unlink()
+            assert ask(one, "/week-8/v1/reports", sent(eight, 1)) == taken
+            changed = HEAD.replace("port = 0\n", "port = 1\n", 1)
+            write(folder, table("week-7"), NEW, OLD, table("week-8", 'key = "old.key"'), head=changed)
+            process.reload()
+            assert process.line("restart-needed")["settings"] == ["port"]
+            one.close()
+            operator.close()
+            if not killed:
+                process.popen.terminate()
+                out, err = process.popen.communicate(timeout=60)
+                assert err == ""
+                assert [json.loads(line)["batches"] for line in out.splitlines()] == [1, 0]
+                return
+            process.popen.kill()
+
+        write(folder, table("week-7"), OLD, NEW, table("week-8", 'key = "old.key"'))
+        with running(file) as process:  # after the kill: nothing is lost, and nobody counts twice
+            with Visitor(f"{process.url}/week-7") as visitor:
+                offered = device.offered_key(seven.device, visitor.keys(), [LATER.public.id])
+                assert offered == LATER.public
+                assert visitor.send([sent(seven, client, LATER) for client in range(8)])["taken"] == 8
+                batches = [visitor.batch(number, ANALYST) for number in (1, 2)]
+                assert visitor.status()["batches"] == 2
+            assert [values_in(seven, data) for data in batches] == [Counter(range(4)), Counter(range(4, 8))]
+            process.popen.terminate()
+            out, err = process.popen.communicate(timeout=60)
+    stopped = [json.loads(line) for line in out.splitlines() if '"stopped"' in line]
+    assert [(each["name"], each["batches"]) for each in stopped] == [("week-7", 2), ("week-8", 0)]
+    assert err == ""
+
+
+def test_what_cannot_be_opened_is_refused_and_lets_go_of_the_rest(tmp_path: Path) -> None:
+    file = write(tmp_path, table("week-7"), OLD, table("week-8", 'key = "old.key"'))
+
+    def configuration(**options: object) -> Configuration:
+        return Configuration(file=file, kind=SHUFFLED, options=options, environment={}, default_port=0)
+
+    (tmp_path / "store" / "week-8").mkdir(parents=True)
+    (tmp_path / "store" / "week-8" / "counters").write_bytes(b"junk")
+    for options, told in (
+        ({}, "'counters' must hold a collector's counters"),
+        ({"host": "192.0.2.1"}, "host and port must be free on this machine"),
+        ({"folder": "/dev/null/x"}, "folder must be one that can be written to"),
+    ):
+        for _ in range(2):  # week-7 was closed: it is not "open in one shuffler only"
+            with pytest.raises(ParameterError, match=told):
+                serve_collections(configuration(**options), pytest.fail)
