@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
+    from sfumato.local.surveys.regression.randomized_predictors import (
+        PredictorModel,
+        RandomizedPredictorFit,
+        randomized_predictor_regression,
+    )
     from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
 
 __all__ = [
@@ -70,8 +75,10 @@ __all__ = [
     "MatrixDesign",
     "MatrixShares",
     "Plan",
+    "PredictorModel",
     "Prevalence",
     "PrevalenceDifference",
+    "RandomizedPredictorFit",
     "RespondentRisk",
     "SamplesPlan",
     "Shares",
@@ -94,6 +101,7 @@ __all__ = [
     "logistic_regression",
     "power",
     "power_between",
+    "randomized_predictor_regression",
     "respondents_between",
     "respondents_for_margin",
     "respondents_to_tell",
@@ -124,8 +132,10 @@ __getattr__, __dir__ = attach(
         "MatrixDesign": "sfumato.local.surveys.designs.matrix",
         "MatrixShares": "sfumato.local.surveys.estimates.matrix_shares",
         "Plan": "sfumato.local.surveys.inference.sample_size",
+        "PredictorModel": "sfumato.local.surveys.regression.randomized_predictors",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
+        "RandomizedPredictorFit": "sfumato.local.surveys.regression.randomized_predictors",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
@@ -148,6 +158,7 @@ __getattr__, __dir__ = attach(
         "logistic_regression": "sfumato.local.surveys.regression.logistic",
         "power": "sfumato.local.surveys.inference.power",
         "power_between": "sfumato.local.surveys.inference.power",
+        "randomized_predictor_regression": "sfumato.local.surveys.regression.randomized_predictors",
         "respondents_between": "sfumato.local.surveys.inference.power",
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
         "respondents_to_tell": "sfumato.local.surveys.inference.power",

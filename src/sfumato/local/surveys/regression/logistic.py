@@ -358,7 +358,7 @@ def logistic_regression(
     scaled = scaled_problem(matrix, if_false, if_true, intercept=intercept, reduced=penalty is not None)
     best = best_maximum(scaled.problem, starts(scaled.problem))
     names = (_INTERCEPT, *slopes) if intercept else slopes
-    coefficients, covariance, endless = reported(scaled, best)
+    coefficients, covariance, endless = reported(scaled.back, best, reduced=penalty is not None)
     return LogisticFit(
         design=design,
         names=names,

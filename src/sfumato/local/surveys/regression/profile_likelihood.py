@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from sfumato.local.surveys.regression.likelihood import Array, Maximum, Problem, maximize
+from sfumato.local.surveys.regression.likelihood import Array, Maximum, Objective, maximize
 
 __all__ = ["constrained_maximum", "extrapolated", "profile_bounds", "profile_maximum", "standard_error"]
 
@@ -17,12 +17,12 @@ _STEPS: Final = 10
 _NEAR: Final = 1e-6
 
 
-def profile_maximum(problem: Problem, best: Array, direction: Array, value: float) -> float:
+def profile_maximum(problem: Objective, best: Array, direction: Array, value: float) -> float:
     """Return the largest log likelihood at which a combination of the coefficients has a value.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     best : array
         Where the search begins: the maximum, say.
     direction : array
@@ -33,13 +33,13 @@ def profile_maximum(problem: Problem, best: Array, direction: Array, value: floa
 
 
 def profile_bounds(
-    problem: Problem, best: Maximum, direction: Array, level: float, *, reach: float
+    problem: Objective, best: Maximum, direction: Array, level: float, *, reach: float
 ) -> tuple[float, float]:
     r"""Return the values of a combination of coefficients that a likelihood-ratio test does not reject.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     best : Maximum
         Its maximum.
     direction : array
@@ -59,7 +59,7 @@ def profile_bounds(
     return _end(problem, best, direction, level, -reach), _end(problem, best, direction, level, reach)
 
 
-def _end(problem: Problem, best: Maximum, direction: Array, level: float, reach: float) -> float:
+def _end(problem: Objective, best: Maximum, direction: Array, level: float, reach: float) -> float:
     """Return one end; the sign of the reach is its side."""
     middle, side = float(direction @ best.coefficients), math.copysign(1.0, reach)
     target = float(ndtri((1 + level) / 2))
@@ -101,12 +101,12 @@ def extrapolated(path: dict[float, Array], distance: float) -> Array:
     return first + slope * (distance - nearest[0])
 
 
-def constrained_maximum(problem: Problem, direction: Array, value: float, start: Array) -> Maximum:
+def constrained_maximum(problem: Objective, direction: Array, value: float, start: Array) -> Maximum:
     """Return the maximum where a combination of the coefficients has a value.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     direction : array
         The weights of the combination.
     value : float
