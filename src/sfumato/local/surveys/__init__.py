@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
+    from sfumato.local.surveys.regression.mixed import MixedLogisticFit, mixed_logistic_regression
     from sfumato.local.surveys.regression.randomized_predictors import (
         PredictorModel,
         RandomizedPredictorFit,
@@ -74,6 +75,7 @@ __all__ = [
     "Mangat",
     "MatrixDesign",
     "MatrixShares",
+    "MixedLogisticFit",
     "Plan",
     "PredictorModel",
     "Prevalence",
@@ -99,6 +101,7 @@ __all__ = [
     "independence",
     "instruction_sheet",
     "logistic_regression",
+    "mixed_logistic_regression",
     "power",
     "power_between",
     "randomized_predictor_regression",
@@ -131,6 +134,7 @@ __getattr__, __dir__ = attach(
         "Mangat": "sfumato.local.surveys.designs.one_sided",
         "MatrixDesign": "sfumato.local.surveys.designs.matrix",
         "MatrixShares": "sfumato.local.surveys.estimates.matrix_shares",
+        "MixedLogisticFit": "sfumato.local.surveys.regression.mixed",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "PredictorModel": "sfumato.local.surveys.regression.randomized_predictors",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
@@ -156,6 +160,7 @@ __getattr__, __dir__ = attach(
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
         "logistic_regression": "sfumato.local.surveys.regression.logistic",
+        "mixed_logistic_regression": "sfumato.local.surveys.regression.mixed",
         "power": "sfumato.local.surveys.inference.power",
         "power_between": "sfumato.local.surveys.inference.power",
         "randomized_predictor_regression": "sfumato.local.surveys.regression.randomized_predictors",

@@ -11,7 +11,14 @@ from scipy.special import ndtri
 
 from sfumato.local.surveys.regression.likelihood import Array, Maximum, Objective, maximize
 
-__all__ = ["constrained_maximum", "extrapolated", "profile_bounds", "profile_maximum", "standard_error"]
+__all__ = [
+    "constrained_maximum",
+    "extrapolated",
+    "profile_bound",
+    "profile_bounds",
+    "profile_maximum",
+    "standard_error",
+]
 
 _STEPS: Final = 10
 _NEAR: Final = 1e-6
@@ -56,11 +63,18 @@ def profile_bounds(
     (Wilks), so the values at which it is at most that quantile are an interval. It follows the likelihood
     where that is no parabola, and does not depend on how the parameter is written.
     """
-    return _end(problem, best, direction, level, -reach), _end(problem, best, direction, level, reach)
+    lower = profile_bound(problem, best, direction, level, -reach)
+    return lower, profile_bound(problem, best, direction, level, reach)
 
 
-def _end(problem: Objective, best: Maximum, direction: Array, level: float, reach: float) -> float:
-    """Return one end; the sign of the reach is its side."""
+def profile_bound(problem: Objective, best: Maximum, direction: Array, level: float, reach: float) -> float:
+    """Return one of the ends of `profile_bounds`; the sign of the reach is its side.
+
+    Parameters
+    ----------
+    problem, best, direction, level, reach
+        As there.
+    """
     middle, side = float(direction @ best.coefficients), math.copysign(1.0, reach)
     target = float(ndtri((1 + level) / 2))
     path = {0.0: best.coefficients}

@@ -5,26 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, expit, ndtri
+from scipy.special import expit
 
 from sfumato import _check
 from sfumato.local.surveys.designs.binary import BinaryDesign
 from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.inference.hypothesis_tests import Finding
-from sfumato.local.surveys.regression.chain import Chain, chain_of, covariates, numbers, randomized_traits
+from sfumato.local.surveys.regression.chain import chain_of, covariates, numbers, randomized_traits
+from sfumato.local.surveys.regression.fitted import INTERCEPT, Fitted
 from sfumato.local.surveys.regression.fitting import best_maximum, reported
-from sfumato.local.surveys.regression.likelihood import Array, Maximum
+from sfumato.local.surveys.regression.likelihood import Array
 from sfumato.local.surveys.regression.predictors import predictor_matrix
-from sfumato.local.surveys.regression.profile_likelihood import profile_bounds
 from sfumato.numerics.interval import Interval
 
 __all__ = ["PredictorModel", "RandomizedPredictorFit", "randomized_predictor_regression"]
-
-_INTERCEPT: Final = "intercept"
 
 
 @final
@@ -110,8 +108,7 @@ class RandomizedPredictorFit:
     respondents: int
     unbounded: tuple[str, ...]
     converged: bool
-    _chain: Chain = field(repr=False)
-    _best: Maximum = field(repr=False)
+    _fitted: Fitted = field(repr=False)
 
     @property
     def stddev(self) -> NDArray[np.float64]:
@@ -137,18 +134,9 @@ class RandomizedPredictorFit:
         Interval
             An end is infinite where the answers do not bound the coefficient.
         """
-        wanted, index = _check.unit_interval("level", level), self._index(name)
-        if method == "wald":
-            half = float(ndtri((1 + wanted) / 2)) * float(self.stddev[index])
-            middle = float(self.coefficients[index])
-            return Interval(middle - half, middle + half) if np.isfinite(half) else Interval(-np.inf, np.inf)
-        if method != "profile":
-            _check.refuse("method", "be 'profile' or 'wald'", method, "leave it out")
-        row = self._chain.rows[index]
-        reach, shift = float(self._chain.reach[index]), float(self._chain.shift[index])
-        direction = self._chain.back[row]
-        ends = profile_bounds(self._chain.problem, self._best, direction, wanted, reach=reach)
-        return Interval(ends[0] + shift, ends[1] + shift)
+        index = self._fitted.index(name)
+        middle, error = float(self.coefficients[index]), float(self.stddev[index])
+        return self._fitted.interval(name, level, method, middle, error)
 
     def likelihood_ratio_test(self, *names: str) -> Finding:
         """Test whether some slopes are all 0.
@@ -163,20 +151,7 @@ class RandomizedPredictorFit:
         Finding
             Its statistic is a chi-square in the limit.
         """
-        if _INTERCEPT in names:
-            _check.refuse("names", "be slopes", names, "leave out the intercept")
-        dropped = sorted({self._index(name) for name in names or self.names[1:]})
-        normals = self._chain.back[[self._chain.rows[index] for index in dropped]]
-        space = np.linalg.qr(normals.T, mode="complete")[0][:, len(dropped) :]
-        begin = [space @ (space.T @ start) for start in (self._best.coefficients, *self._chain.starts)]
-        null = best_maximum(self._chain.problem, begin, space)
-        statistic = 2 * max(0.0, self._best.height - null.height)
-        return Finding(
-            p_value=float(chdtrc(len(dropped), statistic)),
-            method="likelihood ratio, approximate",
-            statistic=statistic,
-            degrees=len(dropped),
-        )
+        return self._fitted.slopes_test(names)
 
     def predict(self, predictors: Any) -> NDArray[np.float64]:
         """Return the estimated mean of the outcome for people whose predictors are all known.
@@ -192,15 +167,8 @@ class RandomizedPredictorFit:
             One for each row; chances where the family is logistic.
         """
         given = predictor_matrix(predictors, self.names[1:])[1]
-        # In scaled coefficients, which are finite.
-        inner = self._chain.back[self._chain.rows] @ self._best.coefficients + self._chain.shift
-        eta = np.column_stack([np.ones(len(given)), given]) @ inner
+        eta = np.column_stack([np.ones(len(given)), given]) @ self._fitted.coefficients
         return np.asarray(expit(eta) if self.family == "logistic" else eta)
-
-    def _index(self, name: str) -> int:
-        if name not in self.names:
-            _check.refuse("name", f"be one of {', '.join(map(repr, self.names))}", name, "name a coefficient")
-        return self.names.index(name)
 
 
 def randomized_predictor_regression(
@@ -269,7 +237,7 @@ def randomized_predictor_regression(
     _check_family(family, design)
     linear = family == "linear"
     slopes, matrix = covariates(predictors, len(traits[0][2]))
-    names = (_INTERCEPT, *slopes, *(name for name, _, _ in traits))
+    names = (INTERCEPT, *slopes, *(name for name, _, _ in traits))
     if len(set(names)) < len(names):
         _check.refuse("randomized", "have names of their own", names, "rename a predictor")
     answered, seen = None, None
@@ -284,10 +252,11 @@ def randomized_predictor_regression(
     best = best_maximum(chain.problem, chain.starts)
     coefficients, covariance, endless = reported(chain.back, best, reduced=False)
     rows = chain.rows
+    fitted = Fitted(chain.problem, best, chain.starts, names, chain.back[rows], chain.shift, chain.reach)
     models = [
         PredictorModel(
             predictor=name,
-            names=(_INTERCEPT, *slopes, *(traits[bit][0] for bit in stage.bits)),
+            names=(INTERCEPT, *slopes, *(traits[bit][0] for bit in stage.bits)),
             coefficients=coefficients[stage.slice],
             covariance=covariance[stage.slice, stage.slice],
         )
@@ -304,8 +273,7 @@ def randomized_predictor_regression(
         respondents=len(matrix),
         unbounded=tuple(name for name, row in zip(names, rows, strict=True) if endless[row]),
         converged=best.converged,
-        _chain=chain,
-        _best=best,
+        _fitted=fitted,
     )
 
 
