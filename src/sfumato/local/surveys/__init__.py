@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
+    from sfumato.local.surveys.regression.linear import LinearFit, linear_regression
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
     from sfumato.local.surveys.regression.mixed import MixedLogisticFit, mixed_logistic_regression
     from sfumato.local.surveys.regression.randomized_predictors import (
@@ -70,6 +71,7 @@ __all__ = [
     "ForcedResponse",
     "Kind",
     "Kuk",
+    "LinearFit",
     "LogisticFit",
     "LyingEstimate",
     "Mangat",
@@ -100,6 +102,7 @@ __all__ = [
     "goodness_of_fit",
     "independence",
     "instruction_sheet",
+    "linear_regression",
     "logistic_regression",
     "mixed_logistic_regression",
     "power",
@@ -129,6 +132,7 @@ __getattr__, __dir__ = attach(
         "ForcedResponse": "sfumato.local.surveys.designs.yes_or_no",
         "Kind": "sfumato.local.surveys.designs.tasks",
         "Kuk": "sfumato.local.surveys.designs.kuk",
+        "LinearFit": "sfumato.local.surveys.regression.linear",
         "LogisticFit": "sfumato.local.surveys.regression.logistic",
         "LyingEstimate": "sfumato.local.surveys.estimates.noncompliance",
         "Mangat": "sfumato.local.surveys.designs.one_sided",
@@ -159,6 +163,7 @@ __getattr__, __dir__ = attach(
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
+        "linear_regression": "sfumato.local.surveys.regression.linear",
         "logistic_regression": "sfumato.local.surveys.regression.logistic",
         "mixed_logistic_regression": "sfumato.local.surveys.regression.mixed",
         "power": "sfumato.local.surveys.inference.power",
