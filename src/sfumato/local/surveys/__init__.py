@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.prevalence_difference import PrevalenceDifference
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
+    from sfumato.local.surveys.inference.correlation import RandomizedCorrelation, correlation
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
         goodness_of_fit,
@@ -82,6 +83,7 @@ __all__ = [
     "PredictorModel",
     "Prevalence",
     "PrevalenceDifference",
+    "RandomizedCorrelation",
     "RandomizedPredictorFit",
     "RespondentRisk",
     "SamplesPlan",
@@ -99,6 +101,7 @@ __all__ = [
     "Weighted",
     "birthday_share",
     "chi_square_power",
+    "correlation",
     "goodness_of_fit",
     "independence",
     "instruction_sheet",
@@ -143,6 +146,7 @@ __getattr__, __dir__ = attach(
         "PredictorModel": "sfumato.local.surveys.regression.randomized_predictors",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
+        "RandomizedCorrelation": "sfumato.local.surveys.inference.correlation",
         "RandomizedPredictorFit": "sfumato.local.surveys.regression.randomized_predictors",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
@@ -160,6 +164,7 @@ __getattr__, __dir__ = attach(
         "Weighted": "sfumato.local.surveys.inference.weighting",
         "birthday_share": "sfumato.local.surveys.designs.crosswise",
         "chi_square_power": "sfumato.local.surveys.inference.power",
+        "correlation": "sfumato.local.surveys.inference.correlation",
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",

@@ -128,7 +128,7 @@ def chain_of(
     """
     hidden = [*traits, *([answered] if answered is not None else [])]
     scaled, middle, width = _scaled(matrix, len(hidden))
-    center, scale = (float(np.mean(seen)), float(np.std(seen))) if linear and seen is not None else (0.0, 1.0)
+    center, scale = _center(seen) if linear and seen is not None else (0.0, 1.0)
     if scale == 0:
         _check.refuse_state("outcome", "vary", "it is the same for all", "there is nothing to explain")
     stages: list[Stage] = []
@@ -162,6 +162,15 @@ def chain_of(
         starts=_starts(problem, hidden, seen if value is None else value),
         scale=scale,
     )
+
+
+def _center(seen: Array) -> tuple[float, float]:
+    """Return the mean and the deviation, 0 where all are alike; the squares do not overflow."""
+    largest = float(np.abs(seen).max(initial=0.0)) or 1.0
+    shared = seen / largest
+    middle = float(shared.mean())
+    width = float(np.sqrt(((shared - middle) ** 2).mean()))
+    return middle * largest, (width if width > _CONSTANT else 0.0) * largest
 
 
 def _scaled(matrix: Array, hidden: int) -> tuple[Array, Array, Array]:

@@ -106,7 +106,7 @@ class RandomInterceptProblem:
 
     def _joint(self, eta: Array, deviation: float, nodes: Array) -> Array:
         """Return the log of a group's likelihood and the normal kernel, at its nodes."""
-        chance = expit(eta[:, None] + deviation * self._spread(nodes))
+        chance = expit(eta[:, None] + deviation * self._repeated(nodes))
         with np.errstate(divide="ignore"):
             said = np.log(self.if_false[:, None] * (1 - chance) + self.if_true[:, None] * chance)
         return np.asarray(np.add.reduceat(said, self.begins, axis=0) - nodes**2 / 2)
@@ -116,7 +116,7 @@ class RandomInterceptProblem:
         at = np.zeros(len(self.begins))
         height = self._joint(eta, deviation, at[:, None])[:, 0]
         for _ in range(_ITERATIONS):
-            slope, _, weight = self._bends(eta[:, None] + deviation * self._spread(at[:, None]))
+            slope, _, weight = self._bends(eta[:, None] + deviation * self._repeated(at[:, None]))
             pull = deviation * np.add.reduceat(slope[:, 0], self.begins) - at
             step = pull / (1 + deviation**2 * np.add.reduceat(weight[:, 0], self.begins))
             for _ in range(_HALVINGS):
@@ -129,12 +129,12 @@ class RandomInterceptProblem:
             height = np.where(worse, height, higher)
             if float(np.abs(step).max(initial=0.0)) < _CONVERGED:
                 break
-        _, bend, _ = self._bends(eta[:, None] + deviation * self._spread(at[:, None]))
+        _, bend, _ = self._bends(eta[:, None] + deviation * self._repeated(at[:, None]))
         curve = 1 + deviation**2 * np.add.reduceat(bend[:, 0], self.begins)
         # Where the answers speak against a normal curve it is no wider than the prior's.
         return at, 1 / np.sqrt(np.maximum(curve, 1.0))
 
-    def _spread(self, groups: Array) -> Array:
+    def _repeated(self, groups: Array) -> Array:
         """Return each respondent's row of what their group has."""
         sizes = np.diff(np.append(self.begins, len(self.matrix)))
         return np.asarray(np.repeat(groups, sizes, axis=0))
@@ -156,9 +156,9 @@ class RandomInterceptProblem:
         eta, deviation = self.matrix @ coefficients[:-1], math.exp(float(coefficients[-1]))
         nodes, integrands = self._integrands(coefficients)
         weights = np.exp(integrands - np.logaddexp.reduce(integrands, axis=1)[:, None])
-        moved = deviation * self._spread(nodes)
+        moved = deviation * self._repeated(nodes)
         slope, observed, fisher = self._bends(eta[:, None] + moved)
-        share = self._spread(weights)
+        share = self._repeated(weights)
         bend = share * (fisher if expected else observed)
         size = len(coefficients)
         complete = np.zeros((size, size))
