@@ -166,7 +166,7 @@ def test_an_answer_in_the_place_of_the_truth_is_biased_and_this_is_not() -> None
         ({"randomized": {"a": (DIE, [0, 1] * 9)}}, "have a row for each respondent"),
         ({"outcome": np.arange(20)}, "be 0 and 1"),
         ({"outcome": ["a"] * 20}, "be a column of finite numbers"),
-        ({"outcome": [3.0] * 20, "family": "linear"}, "outcome must vary"),
+        ({"outcome": [3.0] * 20, "family": "linear"}, "outcome must have two values or more"),
         ({"family": "probit"}, "family must be"),
         ({"family": "linear", "design": DIE}, "be None for a linear outcome"),
         ({"predictors": {"x": [1.0] * 20}}, "be linearly independent"),

@@ -130,7 +130,9 @@ def chain_of(
     scaled, middle, width = _scaled(matrix, len(hidden))
     center, scale = _center(seen) if linear and seen is not None else (0.0, 1.0)
     if scale == 0:
-        _check.refuse_state("outcome", "vary", "it is the same for all", "there is nothing to explain")
+        _check.refuse_state(
+            "outcome", "have two values or more", "it is the same for all", "there is nothing to explain"
+        )
     stages: list[Stage] = []
     for index in range(len(traits)):
         first = sum(stage.count for stage in stages)
