@@ -122,7 +122,7 @@ class LogisticFit:
         -----
         All three cover with the level in the limit of many respondents. With 6 true of 300, a die and two
         predictors, 95 % intervals by the profile cover in 83 to 89 % of surveys, with ``penalty="jeffreys"``
-        in 88 to 97 %; the score test accepts the truth in 94 to 96 %, and its intervals hold it in 93 to 99 %,
+        in 88 to 97 %; the score test accepts the truth in 94 to 96 %, and its intervals hold it in 93 to 99,
         as they end at the first gap that the search meets (see the guide's table). An interval holds the
         values around the estimate that the test does not reject; beyond 80 in log odds none is looked for.
         """
