@@ -82,9 +82,9 @@ def _by_hand(matrix: Any, said: Any) -> float:
 
 
 def measure_coverage(population: Population, repeats: int, penalty: Literal["jeffreys"] | None) -> None:
-    """Print how often 95 % intervals hold the truth, by profile and by Wald, and how many fits have none."""
+    """Print how often 95 % intervals hold the truth: profile, score and Wald; and how many fits have none."""
     rng, cut = np.random.default_rng(1), float(chdtri(1, 0.05))
-    held, wald, endless, spent = np.zeros(3), np.zeros(3), 0, 0.0
+    held, score, wald, endless, spent = np.zeros(3), np.zeros(3), np.zeros(3), 0, 0.0
     true = np.array([population.intercept, population.slope, population.gap])
     for _ in range(repeats):
         x, group = rng.normal(size=population.respondents), rng.random(population.respondents) < 0.5
@@ -98,13 +98,16 @@ def measure_coverage(population: Population, repeats: int, penalty: Literal["jef
         endless += bool(fit.unbounded)
         for index, name in enumerate(fit.names):
             held[index] += fit.profile_deviance(name, true[index]) <= cut
+            if penalty:  # it is the same without
+                score[index] += fit.score_test(name, true[index]).p_value >= 0.05
         if not fit.unbounded:
             wald += np.abs(fit.coefficients - true) <= 1.959964 * fit.stddev
     shown = "  ".join(f"{100 * share:5.1f}" for share in held / repeats)
+    scored = "  ".join(f"{100 * share:5.1f}" if penalty else "" for share in score / repeats)
     normal = "  ".join(f"{100 * share:5.1f}" for share in wald / max(1, repeats - endless))
     without, each = 100 * endless / repeats, 1000 * spent / repeats
     print(
-        f"{population.label:<26}{penalty or '':<9}{population.respondents:>5}  {shown}   {normal}"
+        f"{population.label:<26}{penalty or '':<9}{population.respondents:>5}  {shown}   {scored:<22}{normal}"
         f"   {without:5.1f} {each:6.1f}",
         flush=True,
     )
@@ -121,7 +124,7 @@ def main(argv: Sequence[str]) -> None:
     print(
         "\ncoverage in percent of 95 % intervals: intercept, slope, gap; Wald's of fits that have a maximum"
     )
-    print(f"{'population':<26}{'penalty':<9}{'n':>5}  {'profile':<22}{'Wald':<22}none  ms/fit")
+    print(f"{'population':<26}{'penalty':<9}{'n':>5}  {'profile':<22}{'score':<22}{'Wald':<22}none  ms/fit")
     for population in POPULATIONS:
         for penalty in (None, "jeffreys"):
             measure_coverage(population, given.repeats, penalty)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.prevalence_difference import PrevalenceDifference
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
+    from sfumato.local.surveys.inference.correlation import RandomizedCorrelation, correlation
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
         goodness_of_fit,
@@ -55,7 +56,14 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.quantitative.number_design import NumberDesign
     from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
     from sfumato.local.surveys.quantitative.unrelated_number import UnrelatedNumber
+    from sfumato.local.surveys.regression.linear import LinearFit, linear_regression
     from sfumato.local.surveys.regression.logistic import LogisticFit, logistic_regression
+    from sfumato.local.surveys.regression.mixed import MixedLogisticFit, mixed_logistic_regression
+    from sfumato.local.surveys.regression.randomized_predictors import (
+        PredictorModel,
+        RandomizedPredictorFit,
+        randomized_predictor_regression,
+    )
     from sfumato.local.surveys.reports.survey_report import SurveyReport
     from sfumato.local.surveys.scores.score_estimate import ScoreEstimate
     from sfumato.local.surveys.scores.sum_score import SumScore
@@ -76,19 +84,24 @@ __all__ = [
     "ForcedResponse",
     "Kind",
     "Kuk",
+    "LinearFit",
     "LogisticFit",
     "LyingEstimate",
     "Mangat",
     "MatrixDesign",
     "MatrixShares",
+    "MixedLogisticFit",
     "MultiplicativeScrambling",
     "NumberDesign",
     "NumberEstimate",
     "Plan",
     "PowerAnalysis",
     "PowerCurve",
+    "PredictorModel",
     "Prevalence",
     "PrevalenceDifference",
+    "RandomizedCorrelation",
+    "RandomizedPredictorFit",
     "RespondentRisk",
     "SamplesPlan",
     "ScoreEstimate",
@@ -109,12 +122,16 @@ __all__ = [
     "Weighted",
     "birthday_share",
     "chi_square_power",
+    "correlation",
     "goodness_of_fit",
     "independence",
     "instruction_sheet",
+    "linear_regression",
     "logistic_regression",
+    "mixed_logistic_regression",
     "power",
     "power_between",
+    "randomized_predictor_regression",
     "respondents_between",
     "respondents_for_margin",
     "respondents_for_mean",
@@ -142,6 +159,7 @@ __getattr__, __dir__ = attach(
         "ForcedResponse": "sfumato.local.surveys.designs.yes_or_no",
         "Kind": "sfumato.local.surveys.designs.tasks",
         "Kuk": "sfumato.local.surveys.designs.kuk",
+        "LinearFit": "sfumato.local.surveys.regression.linear",
         "LogisticFit": "sfumato.local.surveys.regression.logistic",
         "LyingEstimate": "sfumato.local.surveys.estimates.noncompliance",
         "Mangat": "sfumato.local.surveys.designs.one_sided",
@@ -153,8 +171,12 @@ __getattr__, __dir__ = attach(
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "PowerAnalysis": "sfumato.local.surveys.inference.power_curve",
         "PowerCurve": "sfumato.local.surveys.inference.power_curve",
+        "MixedLogisticFit": "sfumato.local.surveys.regression.mixed",
+        "PredictorModel": "sfumato.local.surveys.regression.randomized_predictors",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
         "PrevalenceDifference": "sfumato.local.surveys.estimates.prevalence_difference",
+        "RandomizedCorrelation": "sfumato.local.surveys.inference.correlation",
+        "RandomizedPredictorFit": "sfumato.local.surveys.regression.randomized_predictors",
         "RespondentRisk": "sfumato.local.surveys.estimates.risk",
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
         "ScoreEstimate": "sfumato.local.surveys.scores.score_estimate",
@@ -175,12 +197,16 @@ __getattr__, __dir__ = attach(
         "Weighted": "sfumato.local.surveys.inference.weighting",
         "birthday_share": "sfumato.local.surveys.designs.crosswise",
         "chi_square_power": "sfumato.local.surveys.inference.power",
+        "correlation": "sfumato.local.surveys.inference.correlation",
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
+        "linear_regression": "sfumato.local.surveys.regression.linear",
         "logistic_regression": "sfumato.local.surveys.regression.logistic",
+        "mixed_logistic_regression": "sfumato.local.surveys.regression.mixed",
         "power": "sfumato.local.surveys.inference.power",
         "power_between": "sfumato.local.surveys.inference.power",
+        "randomized_predictor_regression": "sfumato.local.surveys.regression.randomized_predictors",
         "respondents_between": "sfumato.local.surveys.inference.power",
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
         "respondents_for_mean": "sfumato.local.surveys.quantitative.mean_planning",

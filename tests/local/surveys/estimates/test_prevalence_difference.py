@@ -70,7 +70,7 @@ def test_a_difference_is_that_of_the_estimates() -> None:
     for bad in ({"method": wrong}, {"level": 1.0}):
         with pytest.raises(ParameterError):
             found.interval(**bad)
-    with pytest.raises(ParameterError, match="second must be a Prevalence"):
+    with pytest.raises(ParameterError, match="second must be an estimated prevalence"):
         PrevalenceDifference(first=one, second=wrong)
 
 

@@ -15,6 +15,7 @@ from sfumato.local.surveys.designs.probabilities import Chance, chance, plain, s
 from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
 from sfumato.local.surveys.estimates.answer_counts import counts
 from sfumato.local.surveys.estimates.intervals import Method, normal_quantile, share_bounds
+from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
@@ -73,6 +74,17 @@ class TwoSamplePrevalence:
         first, second = self.design.chances
         weights = -second / (first - second), first / (first - second)
         return self._sum(weights) if all(self.respondents) else math.nan
+
+    @property
+    def maximum_likelihood(self) -> float:
+        """The likeliest prevalence, where both shares are within [0, 1]; NaN where a sample is empty."""
+        if not all(self.respondents):
+            return math.nan
+        given = [(n - yes, yes) for yes, n in zip(self.yes, self.respondents, strict=True)]
+        # Classes: neither thing is true, the harmless one alone, the sensitive one alone, both.
+        chances = [[0.0, float(1 - p), float(p), 1.0] for p in self.design.chances]
+        rows = [np.array([[1 - chance, chance] for chance in part]) for part in chances]
+        return float(likeliest_shares(given, rows)[2:].sum())
 
     @property
     def variance(self) -> float:

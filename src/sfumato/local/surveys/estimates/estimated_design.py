@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["AnswerMatrix", "EstimatedDesign", "SeveralAnswers", "TwoAnswers"]
+from sfumato.numerics.interval import Interval
+
+__all__ = ["AnswerMatrix", "EstimatedDesign", "EstimatedPrevalence", "SeveralAnswers", "TwoAnswers"]
 
 
 class AnswerMatrix(Protocol):
@@ -51,3 +53,23 @@ class SeveralAnswers(EstimatedDesign, Protocol):
     @property
     def floor(self) -> tuple[Fraction, ...]:
         """Probability of each answer of a person of another category."""
+
+
+@runtime_checkable
+class EstimatedPrevalence(Protocol):
+    """An estimate that can be compared with another one: of one sample, of two, or of strata."""
+
+    @property
+    def prevalence(self) -> float:
+        """The unbiased estimate, raw."""
+
+    @property
+    def maximum_likelihood(self) -> float:
+        """The likeliest prevalence within [0, 1]."""
+
+    @property
+    def variance(self) -> float:
+        """Unbiased estimate of the variance."""
+
+    def interval(self, level: float = 0.95, method: Any = "clopper-pearson") -> Interval:
+        """Return an interval, exact or approximate."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.local.surveys.estimates.estimated_design import AnswerMatrix
 from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
+from sfumato.local.surveys.estimates.profile_share import profile_share_interval
+from sfumato.numerics.interval import Interval
 
 __all__ = ["MatrixShares"]
 
@@ -73,6 +75,25 @@ class MatrixShares:
     def stddev(self) -> NDArray[np.float64]:
         """The standard deviations of the raw shares."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def interval(self, level: float = 0.95) -> Interval[NDArray[np.float64]]:
+        """Return an interval for each category's share in the population, by profile likelihood.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1, which it has in the limit of many respondents.
+
+        Returns
+        -------
+        Interval
+            Arrays over the categories, within [0, 1].
+        """
+        each = [
+            profile_share_interval([self.counts], [self._matrix], index, level)
+            for index in range(len(self.design.categories))
+        ]
+        return Interval(np.array([part.lower for part in each]), np.array([part.upper for part in each]))
 
     @property
     def _matrix(self) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from sfumato import _check
+from sfumato.local.surveys.estimates.estimated_design import EstimatedPrevalence
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.numerics.interval import Interval
 
@@ -20,8 +21,8 @@ class PrevalenceDifference:
 
     Parameters
     ----------
-    first, second : Prevalence
-        The designs may differ.
+    first, second : Prevalence, TwoSamplePrevalence or Stratified
+        Of independent respondents. The designs may differ.
 
     Examples
     --------
@@ -36,13 +37,14 @@ class PrevalenceDifference:
     True
     """
 
-    first: Prevalence
-    second: Prevalence
+    first: EstimatedPrevalence
+    second: EstimatedPrevalence
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
             remedy = "pass what design.estimate(answers) returns"
-            _check.instance(name, getattr(self, name), Prevalence, remedy)
+            if not isinstance(getattr(self, name), EstimatedPrevalence):
+                _check.refuse_type(name, "be an estimated prevalence", getattr(self, name), remedy)
 
     @property
     def difference(self) -> float:
@@ -70,7 +72,8 @@ class PrevalenceDifference:
             Wanted coverage, strictly between 0 and 1.
         method : {"wilson", "clopper-pearson"}
             The intervals of the two prevalences that it is made of. The first has the level approximately;
-            the second covers at least with it, always, and is wider.
+            the second covers at least with it, always, and is wider. Of two samples and of strata the first
+            takes their normal approximation.
 
         Returns
         -------
@@ -96,11 +99,16 @@ class PrevalenceDifference:
             return Interval(one.lower - two.upper, one.upper - two.lower)
         if method != "wilson":
             _check.refuse("method", "be 'wilson' or 'clopper-pearson'", method, "leave it out")
-        if not (self.first.respondents and self.second.respondents):
+        if math.isnan(self.difference):
             return Interval(-1.0, 1.0)
-        one, two = (part.interval(1 - risk, "wilson") for part in (self.first, self.second))
+        one, two = (_bounds(part, 1 - risk) for part in (self.first, self.second))
         first, second = self.first.maximum_likelihood, self.second.maximum_likelihood
         middle = first - second
         below = math.hypot(first - one.lower, two.upper - second)
         above = math.hypot(one.upper - first, second - two.lower)
         return Interval(max(-1.0, middle - below), min(1.0, middle + above))
+
+
+def _bounds(part: EstimatedPrevalence, level: float) -> Interval:
+    """Return the approximate interval of one prevalence."""
+    return part.interval(level, "wilson" if isinstance(part, Prevalence) else "wald")

@@ -51,6 +51,12 @@ class Stratified:
         return float(sum(w * part.prevalence for w, part in zip(self.shares, self.strata, strict=True)))
 
     @property
+    def maximum_likelihood(self) -> float:
+        """The likeliest prevalence: of prevalences within [0, 1] in each stratum."""
+        parts = zip(self.shares, self.strata, strict=True)
+        return float(sum(w * part.maximum_likelihood for w, part in parts))
+
+    @property
     def variance(self) -> float:
         """Unbiased estimate of the variance: the strata's add up with the squares of their shares."""
         return float(sum(w * w * part.variance for w, part in zip(self.shares, self.strata, strict=True)))
@@ -142,6 +148,11 @@ class Weighted:
     prevalence: float
     stddev: float
     effective: float
+
+    @property
+    def maximum_likelihood(self) -> float:
+        """The prevalence at which the weighted likelihood is highest: the raw one, cut off at 0 and 1."""
+        return min(1.0, max(0.0, self.prevalence)) if np.isfinite(self.prevalence) else float("nan")
 
     def interval(self, level: float = 0.95) -> Interval:
         """Return the normal approximation around the estimate, within [0, 1].

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from sfumato import _check
-from sfumato.local.surveys.regression.likelihood import Array, Maximum, Problem, maximize
+from sfumato.local.surveys.regression.likelihood import Array, Maximum, Objective, Problem, maximize
 
 __all__ = [
     "REACH",
@@ -96,7 +96,7 @@ def starts(problem: Problem) -> list[Array]:
     return found
 
 
-def best_maximum(problem: Problem, begin: list[Array], free: Array | None = None) -> Maximum:
+def best_maximum(problem: Objective, begin: list[Array], free: Array | None = None) -> Maximum:
     """Return the highest of the maxima from several starts."""
     return max((maximize(problem, start, free) for start in begin), key=lambda found: found.height)
 
@@ -130,14 +130,14 @@ def simulated_falls(problem: Problem, null: Array, space: Array, seed: int) -> A
     return np.array(falls)
 
 
-def reported(scaled: Scaled, best: Maximum) -> tuple[Array, Array, NDArray[np.bool_]]:
+def reported(back: Array, best: Maximum, *, reduced: bool) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return coefficients and covariance of the predictors as given, and which have no finite estimate."""
     values, vectors = np.linalg.eigh(best.information)
-    flat = values < (0.0 if scaled.problem.reduced else _FLAT)
-    share = np.abs(scaled.back @ vectors[:, flat]) / np.abs(scaled.back).max(axis=1)[:, None]
+    flat = values < (0.0 if reduced else _FLAT)
+    share = np.abs(back @ vectors[:, flat]) / np.abs(back).max(axis=1)[:, None]
     endless = (share > 1e-3).any(axis=1)
-    coefficients = scaled.back @ best.coefficients
-    root = scaled.back @ vectors[:, ~flat] / np.sqrt(values[~flat])
+    coefficients = back @ best.coefficients
+    root = back @ vectors[:, ~flat] / np.sqrt(values[~flat])
     covariance = root @ root.T
     covariance[endless, :] = covariance[:, endless] = np.nan
     covariance[endless, endless] = np.inf

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-__all__ = ["Maximum", "Problem", "maximize"]
+__all__ = ["Array", "Maximum", "Objective", "Problem", "maximize"]
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -25,6 +25,26 @@ _HALVINGS: Final = 40
 _CONVERGED: Final = 1e-10
 _LONGEST: Final = 8.0
 """So far may one step move any linear predictor: beyond, no parabola is like the likelihood."""
+
+
+class Objective(Protocol):
+    """What a search for a maximum needs of a log likelihood."""
+
+    @property
+    def reduced(self) -> bool:
+        """Whether a prior is added."""
+
+    def height(self, coefficients: Array) -> float:
+        """Return its value."""
+
+    def derivatives(self, coefficients: Array) -> tuple[Array, Array]:
+        """Return the gradient, and the observed information of the likelihood."""
+
+    def expected_information(self, coefficients: Array) -> Array:
+        """Return a positive semidefinite matrix whose inverse times the gradient leads upward."""
+
+    def moved(self, step: Array) -> float:
+        """Return how far a step moves any linear predictor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +101,10 @@ class Problem:
         """Return the mean of the observed information over the answers that might have been given."""
         return self._weighted(self._weights(coefficients)[0])
 
+    def moved(self, step: Array) -> float:
+        """Return how far a step moves any linear predictor."""
+        return float(np.abs(self.matrix @ step).max(initial=0.0))
+
     def _gradient_of_prior(self, coefficients: Array) -> Array:
         r"""Return :math:`\sum h_i (\log W_i)' x_i / 2`, with the leverages h and the weights W."""
         weights, slopes = self._weights(coefficients)
@@ -132,12 +156,12 @@ class Maximum:
     converged: bool
 
 
-def maximize(problem: Problem, start: Array, free: Array | None = None) -> Maximum:
+def maximize(problem: Objective, start: Array, free: Array | None = None) -> Maximum:
     """Maximize a height from a start, by Newton's method with the observed information.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
     start : array
         Of the coefficients.
     free : array, optional
@@ -159,7 +183,7 @@ def maximize(problem: Problem, start: Array, free: Array | None = None) -> Maxim
         gradient, observed = problem.derivatives(at)
         step = within @ _step(problem, at, within.T @ gradient, observed, within)
         promised = float(gradient @ step)
-        moved = float(np.abs(problem.matrix @ step).max(initial=0.0))
+        moved = problem.moved(step)
         found = _search(problem, at, height, step * min(1.0, _LONGEST / max(moved, _LONGEST)))
         if found is not None:
             at, height = found
@@ -171,7 +195,7 @@ def maximize(problem: Problem, start: Array, free: Array | None = None) -> Maxim
     return Maximum(coefficients=at, height=height, information=information, converged=converged)
 
 
-def _step(problem: Problem, at: Array, gradient: Array, observed: Array, within: Array) -> Array:
+def _step(problem: Objective, at: Array, gradient: Array, observed: Array, within: Array) -> Array:
     """Return Newton's step, or Fisher's where that one does not lead upward."""
     try:
         return np.asarray(cho_solve(cho_factor(within.T @ observed @ within), gradient))
@@ -181,7 +205,7 @@ def _step(problem: Problem, at: Array, gradient: Array, observed: Array, within:
     return np.asarray(np.linalg.solve(expected + ridge * np.eye(len(gradient)), gradient))
 
 
-def _search(problem: Problem, at: Array, height: float, step: Array) -> tuple[Array, float] | None:
+def _search(problem: Objective, at: Array, height: float, step: Array) -> tuple[Array, float] | None:
     """Return a higher point on the way of a step and its height; None if there is none."""
     for _ in range(_HALVINGS):
         there = at + step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,15 @@ from sfumato.local.surveys.regression.fitting import (
 from sfumato.local.surveys.regression.likelihood import Array, Maximum
 from sfumato.local.surveys.regression.predictors import predictor_matrix
 from sfumato.local.surveys.regression.profile_likelihood import profile_bounds, profile_maximum
+from sfumato.local.surveys.regression.score_interval import penalized_maximum, score_bounds, score_statistic
 from sfumato.numerics.interval import Interval
 
 __all__ = ["LogisticFit", "logistic_regression"]
 
+_Method: TypeAlias = Literal["profile", "score", "wald"]
+
 _INTERCEPT: Final = "intercept"
+_METHODS: Final = get_args(_Method)
 _ROUNDING: Final = 1e-9
 
 
@@ -95,9 +99,7 @@ class LogisticFit:
         """The mean of the estimated chances of all respondents; within [0, 1]."""
         return float(expit(self._scaled.problem.matrix @ self._best.coefficients).mean())
 
-    def interval(
-        self, name: str, level: float = 0.95, method: Literal["profile", "wald"] = "profile"
-    ) -> Interval:
+    def interval(self, name: str, level: float = 0.95, method: _Method = "profile") -> Interval:
         """Return an interval for a coefficient.
 
         Parameters
@@ -106,9 +108,10 @@ class LogisticFit:
             One of `names`.
         level : float
             Wanted coverage, strictly between 0 and 1.
-        method : {"profile", "wald"}
-            The values that a likelihood-ratio test does not reject; or the estimate with its standard error
-            to both sides, which is far off where the prevalence is near 0 or 1.
+        method : {"profile", "score", "wald"}
+            The values that a likelihood-ratio test does not reject, or those that the `score_test` does not;
+            or the estimate with its standard error to both sides, which is far off where the prevalence is
+            near 0 or 1. Take "score" where few respondents have the trait.
 
         Returns
         -------
@@ -117,10 +120,11 @@ class LogisticFit:
 
         Notes
         -----
-        Both cover with the level in the limit of many respondents. That limit is far where few of them have
-        the trait: with 6 of 300, a die and two predictors, 95 % intervals by the profile cover in 83 to 89 %
-        of surveys, and with ``penalty="jeffreys"`` in 88 to 97 %. An interval holds the values around the
-        estimate that the test does not reject; beyond 80 in log odds none is looked for.
+        All three cover with the level in the limit of many respondents. With 6 true of 300, a die and two
+        predictors, 95 % intervals by the profile cover in 83 to 89 % of surveys, with ``penalty="jeffreys"``
+        in 88 to 97 %; the score test accepts the truth in 94 to 96 %, and its intervals hold it in 93 to 99,
+        as they end at the first gap that the search meets (see the guide's table). An interval holds the
+        values around the estimate that the test does not reject; beyond 80 in log odds none is looked for.
         """
         _check_method(method)
         index = self._index(name)
@@ -145,6 +149,29 @@ class LogisticFit:
         wanted = _check.finite("value", value)
         height = profile_maximum(self._scaled.problem, self._best.coefficients, direction, wanted)
         return 2 * max(0.0, self._best.height - height)
+
+    def score_test(self, name: str, value: float = 0.0) -> Finding:
+        """Test whether a coefficient has a value, also where hardly anybody has the trait.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+        value : float
+
+        Returns
+        -------
+        Finding
+            Its statistic is a chi-square with one degree of freedom in the limit of many respondents, and
+            much sooner than that of the likelihood ratio: what the others do not explain of the coefficient's
+            score, at their estimates with Jeffreys' prior.
+        """
+        direction = self._scaled.back[self._index(name)]
+        wanted, at = _check.finite("value", value), penalized_maximum(self._scaled.problem, self._best)
+        statistic = score_statistic(self._scaled.problem, direction, wanted, at)[0] ** 2
+        return Finding(
+            p_value=float(chdtrc(1, statistic)), method="score, approximate", statistic=statistic, degrees=1
+        )
 
     def likelihood_ratio_test(
         self, *names: str, method: Literal["chi-square", "simulated"] = "chi-square", seed: int = 0
@@ -206,7 +233,7 @@ class LogisticFit:
         return np.asarray(expit(self._directions(predictors) @ self._best.coefficients))
 
     def prediction_interval(
-        self, predictors: Any, level: float = 0.95, method: Literal["profile", "wald"] = "profile"
+        self, predictors: Any, level: float = 0.95, method: _Method = "profile"
     ) -> Interval[NDArray[np.float64]]:
         """Return intervals for the chances that `predict` estimates.
 
@@ -216,7 +243,7 @@ class LogisticFit:
             As in `predict`.
         level : float
             Wanted coverage of each, strictly between 0 and 1.
-        method : {"profile", "wald"}
+        method : {"profile", "score", "wald"}
             As in `interval`; Wald's is on the scale of log odds.
 
         Returns
@@ -244,6 +271,9 @@ class LogisticFit:
 
     def _bounds(self, direction: Array, reach: float, level: float, method: str) -> tuple[float, float]:
         wanted = _check.unit_interval("level", level)
+        if method == "score":
+            at = penalized_maximum(self._scaled.problem, self._best)
+            return score_bounds(self._scaled.problem, at, direction, wanted, reach=reach)
         if method == "profile":
             return profile_bounds(self._scaled.problem, self._best, direction, wanted, reach=reach)
         if self.unbounded:
@@ -301,8 +331,8 @@ def logistic_regression(
     Maddala (1983), "Limited-dependent and qualitative variables in econometrics", section 2.11; Scheers,
     Dayton (1988), "Covariate randomized response models"; van den Hout, van der Heijden, Gilchrist (2007),
     "The logistic regression model with response variables subject to randomized response"; Louis (1982);
-    Kosmidis, Firth (2021), "Jeffreys-prior penalty, finiteness and shrinkage in binomial-response generalized
-    linear models".
+    Neyman (1959), "Optimal asymptotic tests of composite statistical hypotheses"; Kosmidis, Firth (2021),
+    "Jeffreys-prior penalty, finiteness and shrinkage in binomial-response generalized linear models".
 
     Examples
     --------
@@ -329,7 +359,7 @@ def logistic_regression(
     scaled = scaled_problem(matrix, if_false, if_true, intercept=intercept, reduced=penalty is not None)
     best = best_maximum(scaled.problem, starts(scaled.problem))
     names = (_INTERCEPT, *slopes) if intercept else slopes
-    coefficients, covariance, endless = reported(scaled, best)
+    coefficients, covariance, endless = reported(scaled.back, best, reduced=penalty is not None)
     return LogisticFit(
         design=design,
         names=names,
@@ -345,5 +375,5 @@ def logistic_regression(
 
 
 def _check_method(method: str) -> None:
-    if method not in {"profile", "wald"}:
-        _check.refuse("method", "be 'profile' or 'wald'", method, "leave it out")
+    if method not in _METHODS:
+        _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method, "leave it out")
