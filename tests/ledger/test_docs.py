@@ -24,4 +24,4 @@ def test_the_blocks_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.
             ran += 1
     assert ran == len(blocks) - 2 == 7
     with Ledger.read("people.ledger") as ledger:
-        assert [entry.steps for entry in ledger.entries()] == [0, 100, 0]
+        assert [entry.steps for entry in ledger.entries()] == [0, 100, 0, 0]

@@ -12,8 +12,10 @@ import pytest
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local.device import PublicCollection, SparseCollection
+from tests.chance import accepts_only, frequencies
 
 ANALYST, SHUFFLER = SecretKey("analyst", b"a" * 32), SecretKey("shuffler", b"s" * 32)
+
 KEY = bytes(range(32))
 
 
@@ -83,15 +85,15 @@ def test_altered_and_random_records_are_nobodys() -> None:
 
 
 def test_blanks_look_like_keys() -> None:
-    """A byte of either is uniform: for each of 28 places, chi square with 255 degrees, false alarm 1e-9."""
+    """Each byte of an encrypted key is uniform, as those of a blank are, wherever it stands."""
     made = asked(max_keys=1)
-    words = [f"{number:x}" for number in range(3000)]
     cipher = made._cipher(KEY)
-    rows = [cipher.encrypt(made._padded(word), [made.id]) for word in words]
-    bytes_of = np.frombuffer(b"".join(rows), np.uint8)
-    counts = np.bincount(bytes_of, minlength=256)
-    expected = bytes_of.size / 256
-    assert ((counts - expected) ** 2 / expected).sum() < 410  # mean 255, deviation 23
+    rows = [cipher.encrypt(made._padded(f"{number:x}"), [made.id]) for number in range(6000)]
+    uniform = dict.fromkeys(range(256), 1 / 256)
+    text = dict.fromkeys(range(128), 1 / 128) | dict.fromkeys(range(128, 256), 0.0)
+    for column in np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1).T:
+        counts = dict(enumerate(np.bincount(column, minlength=256).tolist()))
+        accepts_only(frequencies(counts), uniform, readable=text)
 
 
 def test_it_goes_by_way_of_json_without_the_encryption_key() -> None:
