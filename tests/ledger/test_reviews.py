@@ -281,11 +281,14 @@ def test_a_forged_step_is_found_though_the_chain_is_whole(
             content.update(changed)
 
     rewrite(tmp_path / "l", change)
-    with (
-        Ledger.read(tmp_path / "l") as book,
-        pytest.raises(LedgerCorrupt, match="members and reviews by their rules"),
-    ):
-        book.verify()
+    words = "members and reviews by their rules"
+    with Ledger.read(tmp_path / "l") as book:
+        with pytest.raises(LedgerCorrupt, match=words):
+            book.verify()
+        with pytest.raises(LedgerCorrupt, match=words):
+            book.reviews.all()
+        with pytest.raises(LedgerCorrupt, match=words):
+            LedgerExport.parse(book.export()).members()
 
 
 def _rows(path: Path) -> list[Any]:

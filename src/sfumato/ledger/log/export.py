@@ -24,7 +24,7 @@ from sfumato.errors import LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity, keyed
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import Entry, entries_of, time_of
+from sfumato.ledger.log.entries import Entry, entries_of
 from sfumato.ledger.log.event_log import LogEnd
 from sfumato.ledger.log.events import Charged, Committed, Opened, body_of, read_event
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event
@@ -177,20 +177,30 @@ class LedgerExport:
         return entries_of(self.events, self.identity.budget)
 
     def reviews(self) -> tuple[Review, ...]:
-        """Return where each release is that ever was in review, as the events say; `verify` checks them.
+        """Return where each release is that ever was in review.
 
         Returns
         -------
         tuple of Review
+
+        Raises
+        ------
+        LedgerCorrupt
+            A step breaks the rules of reviews.
         """
         return self._roll().reviews()
 
     def members(self) -> tuple[Member, ...]:
-        """Return all members, as the events say; `verify` checks them.
+        """Return all members.
 
         Returns
         -------
         tuple of Member
+
+        Raises
+        ------
+        LedgerCorrupt
+            As for `reviews`.
         """
         return self._roll().members.members()
 
@@ -198,7 +208,7 @@ class LedgerExport:
         roll = ReviewRoll(self.identity)
         for event in self.events:
             body, _, time = read_event(event)
-            roll.take(event, body, time_of(event, time))
+            roll.follow(event, body, time)
         return roll
 
     def verify(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.entries import time_of
 from sfumato.ledger.log.event_log import EventLog, LogFollower, Snapshot
 from sfumato.ledger.log.member_events import MemberBody
 from sfumato.ledger.log.review_events import ReviewBody
@@ -42,5 +41,5 @@ class ReviewBook:
 
     def _read_on(self, snapshot: Snapshot) -> ReviewRoll:
         for event, body, time in self._follower.new_events(snapshot):
-            self._roll.take(event, body, time_of(event, time))
+            self._roll.follow(event, body, time)
         return self._roll

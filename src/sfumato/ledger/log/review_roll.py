@@ -20,8 +20,11 @@ from datetime import datetime
 from typing import Final
 
 from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.approval import Approval
+from sfumato.ledger.log.entries import time_of
 from sfumato.ledger.log.events import Body, Charged, Committed
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.member_events import MEMBER_BODIES, Role
@@ -193,6 +196,21 @@ class ReviewRoll:
             self.members.check(body)
         elif isinstance(body, REVIEW_BODIES):
             self._check_step(body)
+
+    def follow(self, event: Event, body: Body, time: str) -> None:
+        """Add what an event of the log says, after checking it by the same rules.
+
+        Raises
+        ------
+        LedgerCorrupt
+            It breaks one: who wrote it did not check.
+        """
+        try:
+            self.check(body)
+        except ParameterError as error:
+            rule = "hold accounts, members and reviews by their rules"
+            raise corrupt(rule, f"another one at event {event.position}") from error
+        self.take(event, body, time_of(event, time))
 
     def take(self, event: Event, body: Body, time: datetime) -> None:
         """Add what an event says."""

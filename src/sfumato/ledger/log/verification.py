@@ -18,10 +18,9 @@ from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountTotals
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import entry_from, time_of
+from sfumato.ledger.log.entries import entry_from
 from sfumato.ledger.log.event_log import last_event, walk
 from sfumato.ledger.log.events import (
-    Body,
     Charged,
     Committed,
     Drawn,
@@ -261,7 +260,7 @@ class _Audit:
             self._take_draw(event)
         elif isinstance(body, Committed):
             self._take_commit(event, body)
-        self._take_review(event, body, time)
+        self._reviews.follow(event, body, time)
         if isinstance(body, AccountSet):
             self._accounts.take(body)
         self._totals = self._totals.after(body, spent)
@@ -314,14 +313,6 @@ class _Audit:
         if self._identity.renewal is None:
             balances[0] = Balance(whole, self._totals.spent)
         return fits_all(balances, body.costs)
-
-    def _take_review(self, event: Event, body: Body, time: str) -> None:
-        try:
-            self._reviews.check(body)
-        except ParameterError as error:
-            rule = "hold accounts, members and reviews by their rules"
-            raise corrupt(rule, f"another one at event {event.position}") from error
-        self._reviews.take(event, body, time_of(event, time))
 
     def _take_draw(self, event: Event) -> None:
         if event.charge not in self._undrawn:
