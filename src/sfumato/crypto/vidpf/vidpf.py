@@ -195,7 +195,7 @@ class Vidpf:
         control, seeds, padded, rest = unpack_words(public_shares, self.bits)
         values, good = self.field.decoded(rest[:, :-proofs])
         corrections = rest[:, -proofs:].reshape(rows, self.bits, PROOF_SIZE)
-        corrected = corrections.any(axis=2).all(axis=1)
+        corrected = (corrections != 0).any(axis=2).all(axis=1)
         return VidpfWords(
             seeds,
             control,

@@ -105,6 +105,8 @@ def test_shares_have_noise_and_counters_only_where_they_are_paid_for() -> None:
         agreed = decided(sides, parameter)
         for side in sides:
             side.count(agreed)
+        with pytest.raises(ParameterError, match="rng"):
+            sides[0].aggregate_share(rng="0")  # type: ignore[arg-type]
         given = [side.aggregate_share(rng=j) for j, side in enumerate(sides)]
         sums = MASTIC.unshard(parameter, given, signed=True)
         drawn = [noise.weights.draw(2, source) for source in map(random_source, range(2))]
