@@ -342,9 +342,11 @@ class MasticAttributeMetrics:
         Raises
         ------
         ParameterError
-            If the aggregators are not this plan's; nothing is charged then.
+            If the aggregators are not this plan's, or sums could wrap; nothing is charged then.
         """
-        check_pair(sides, [self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys()) for j in range(2)])
+        check_pair(
+            self.mastic, sides, [self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys()) for j in range(2)]
+        )
         source, parameter = random_source(rng), self._parameter
         charge_all(
             ledgers,

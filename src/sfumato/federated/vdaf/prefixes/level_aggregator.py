@@ -59,6 +59,11 @@ class LevelAggregator(OneProcess):
         """How many reports were counted at the last level."""
         return self._counted
 
+    @property
+    def received(self) -> int:
+        """How many reports were received, accepted or not."""
+        return len(self._fresh)
+
     def serves(self, other: LevelAggregator) -> bool:
         """Return whether function, noise, levels, least batch and place are another aggregator's.
 
