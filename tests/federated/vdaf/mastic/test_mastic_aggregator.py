@@ -175,6 +175,9 @@ def test_keys_and_parameters() -> None:
         MasticAggregator(MASTIC, bytes(32), 2, used)
     with pytest.raises(ParameterError, match="mastic"):
         MasticAggregator(1, bytes(32), 0, used)  # type: ignore[arg-type]
+    for levels in (5, "01", [0.5]):
+        with pytest.raises(ParameterError, match="levels"):
+            MasticAggregator(MASTIC, bytes(32), 0, used, levels=levels)  # type: ignore[arg-type]
     weak = MasticNoise.calibrated(mastic_count(4), epsilon=1.0)
     with pytest.raises(ParameterError, match="cover"):
         MasticAggregator(MASTIC, bytes(32), 0, used, noise=weak)
