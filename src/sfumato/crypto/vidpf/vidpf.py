@@ -5,8 +5,10 @@ adversaries", PoPETs 2024; de Castro and Polychroniadou, EUROCRYPT 2022), as dra
 A client shares one value along the path to a leaf of a binary tree; off the path the value is zero. Each node
 has a proof besides, a hash of its seed: off the path both parties have the same seed, so the same proof; on
 the path a correction word makes their proofs equal. A client that gives two nodes of a level different seeds
-cannot correct both with one word, unless it finds a collision of the hash. One key and the public share show
-nothing of path and value, under the assumptions on fixed-key AES that `XofFixedKeyAes128` states.
+cannot correct both with one word, unless it finds a collision of the hash. A word of zeros is refused, which
+an honest client has with a probability of 2^-256: it would leave the proofs equal where both parties have the
+same seed but different control bits, so that values could differ at many nodes. One key and the public share
+show nothing of path and value, under the assumptions on fixed-key AES that `XofFixedKeyAes128` states.
 """
 
 from __future__ import annotations
@@ -51,12 +53,12 @@ class VidpfWords:
     proofs : numpy.ndarray
         Bytes of shape ``(rows, bits, 32)``.
     sound : numpy.ndarray
-        False for reports whose public share is malformed.
+        False for reports whose public share is malformed, or corrects no proof at some level.
 
     Examples
     --------
     >>> from sfumato.crypto.fields.ntt_field import FIELD64
-    >>> words = Vidpf(bits=4, field=FIELD64, value_length=2).decoded(np.zeros((3, 257), np.uint8))
+    >>> words = Vidpf(bits=4, field=FIELD64, value_length=2).decoded(np.ones((3, 257), np.uint8))
     >>> words.values.shape, words.sound.tolist()
     ((3, 4, 2, 1), [True, True, True])
     """
@@ -192,10 +194,12 @@ class Vidpf:
         rows, proofs = len(public_shares), PROOF_SIZE * self.bits
         control, seeds, padded, rest = unpack_words(public_shares, self.bits)
         values, good = self.field.decoded(rest[:, :-proofs])
+        corrections = rest[:, -proofs:].reshape(rows, self.bits, PROOF_SIZE)
+        corrected = (corrections != 0).any(axis=2).all(axis=1)
         return VidpfWords(
             seeds,
             control,
             values.reshape(rows, self.bits, self.value_length, self.field.limbs),
-            rest[:, -proofs:].reshape(rows, self.bits, PROOF_SIZE),
-            np.asarray(padded & good),
+            corrections,
+            np.asarray(padded & good & corrected),
         )

@@ -256,6 +256,43 @@ def test_a_report_at_two_prefixes_is_refused() -> None:
     assert summed(mastic, unchecked, batches(mastic, mixed))[2] == [False, False]
 
 
+def halved(mastic: Mastic, proof_word: int) -> ShardedReports:
+    """Return a report of one bit with half of a weight of one below either prefix, modulo the prime.
+
+    Both parties have the same key, and so the same seed at both nodes, but another control bit at each: the
+    value's word is added by one of them, at both nodes by the same one.
+    """
+    field, parts = mastic.circuit.field, mastic.components
+    nonces, drawn = np.zeros((1, 16), np.uint8), np.zeros((1, 2, 32), np.uint8)
+    for number in range(256):
+        key = np.full((1, 16), number, np.uint8)
+        bits = mastic.vidpf.steps(nonces).extend(key.view(np.uint64)[:, None])[1][0, 0]
+        if bits[0] == bits[1]:
+            break
+    half = (1 if bits[0] else -1) * (field.modulus + 1) // 2
+    public = np.zeros((1, mastic.public_share_size), np.uint8)
+    public[:, 0], public[:, 17:33] = 3, field.encoded(field.vector([half, half])[None])
+    public[:, -1] = proof_word
+    encoded = mastic.circuit.encode([1])
+    random = parts.seeds.prove_randomness(drawn[:, 0], parts.proof.prove_length)
+    whole = parts.proof.prove(encoded, random, field.zeros(1, 0))
+    leader = field.subtracted(whole, parts.seeds.proof_share(drawn[:, 1], parts.proof.proof_length))
+    inputs = np.concatenate([key, field.encoded(leader)], axis=1), np.concatenate([key, drawn[:, 1]], axis=1)
+    return ShardedReports(nonces, public, inputs)
+
+
+def test_a_weight_that_is_split_among_prefixes_is_refused() -> None:
+    mastic = mastic_count(1)
+    for proof_word in (0, 1):
+        assert summed(mastic, asked("0", "1"), batches(mastic, halved(mastic, proof_word)))[2] == [False]
+    # But for the word of zeros it is a report like others: all that both aggregators compare is equal.
+    sides = batches(mastic, halved(mastic, 0))
+    begun = [mastic.verify_init(KEY, asked("0", "1"), side) for side in sides]
+    passed = mastic.verifier_shares_to_message(asked("0", "1"), [share for _, share in begun])[1]
+    assert passed.tolist() == [True]
+    assert [state.sound.tolist() for state, _ in begun] == [[False]] * 2
+
+
 @cases("mastic, weight", [(mastic_sum(2, 3), 2), (mastic_histogram(2, 2, 1), 1)])
 def test_every_changed_byte_is_noticed_at_the_leaves(mastic: Mastic, weight: int) -> None:
     rand = np.arange(mastic.rand_size, dtype=np.uint8)[None]

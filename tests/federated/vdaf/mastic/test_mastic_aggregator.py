@@ -105,6 +105,8 @@ def test_shares_have_noise_and_counters_only_where_they_are_paid_for() -> None:
         agreed = decided(sides, parameter)
         for side in sides:
             side.count(agreed)
+        with pytest.raises(ParameterError, match="rng"):
+            sides[0].aggregate_share(rng="0")  # type: ignore[arg-type]
         given = [side.aggregate_share(rng=j) for j, side in enumerate(sides)]
         sums = MASTIC.unshard(parameter, given, signed=True)
         drawn = [noise.weights.draw(2, source) for source in map(random_source, range(2))]
@@ -173,6 +175,9 @@ def test_keys_and_parameters() -> None:
         MasticAggregator(MASTIC, bytes(32), 2, used)
     with pytest.raises(ParameterError, match="mastic"):
         MasticAggregator(1, bytes(32), 0, used)  # type: ignore[arg-type]
+    for levels in (5, "01", [0.5]):
+        with pytest.raises(ParameterError, match="levels"):
+            MasticAggregator(MASTIC, bytes(32), 0, used, levels=levels)  # type: ignore[arg-type]
     weak = MasticNoise.calibrated(mastic_count(4), epsilon=1.0)
     with pytest.raises(ParameterError, match="cover"):
         MasticAggregator(MASTIC, bytes(32), 0, used, noise=weak)

@@ -18,6 +18,7 @@ from sfumato.federated import (
     mastic_count,
     mastic_histogram,
     mastic_sum,
+    mastic_sum_vec,
 )
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import Gaussian, Laplace
@@ -93,6 +94,14 @@ def test_the_whole_descent_meets_its_target(mastic: Any, step: int, epsilon: flo
     assert chosen.privacy_loss.neighboring is chosen.neighboring is REPLACE
 
 
+def test_sums_that_could_wrap_are_refused_before_the_charge() -> None:
+    mechanism = Laplace(sensitivity=1 << 62, scale=1 << 40, l0=2, neighboring=REPLACE)
+    chosen = plan(mastic=mastic_sum(1, 1 << 62), mechanism=mechanism)
+    pair = sides(chosen, chosen.mastic.shard(["1"] * 3, [1 << 62] * 3))  # the sum would be read as -2**62
+    with ledger(1.0) as paid, pytest.raises(ParameterError, match="received reports must be at most 0"):
+        chosen.run(pair, ledgers=[paid])
+
+
 def ledger(rho: float) -> Ledger:
     return Ledger.open(
         None,
@@ -129,6 +138,7 @@ def test_ledgers_are_charged_before_a_report_is_read_and_by_this_plan_only() -> 
     "call, message",
     [
         (lambda: plan(mastic=mastic_histogram(6, 3, 2)), "sum one number"),
+        (lambda: plan(mastic=mastic_sum_vec(6, 1, 9, 2)), "sum one number"),
         (lambda: plan(mastic=1), "mastic"),
         (lambda: plan(threshold=0), "threshold"),
         (lambda: plan(max_prefixes=0), "max_prefixes"),

@@ -34,6 +34,7 @@ from sfumato.federated.vdaf.mastic.mastic_aggregator import MasticAggregator
 from sfumato.federated.vdaf.mastic.mastic_noise import MasticNoise
 from sfumato.federated.vdaf.mastic.mastic_parameter import MasticParameter
 from sfumato.federated.vdaf.mastic.mastic_rounds import both_shares, check_pair
+from sfumato.federated.vdaf.prefixes.aggregation_parameter import AggregationParameter
 from sfumato.federated.vdaf.prefixes.descent import charge_all
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -71,7 +72,13 @@ def attribute_bits(attribute: str, bits: int) -> str:
     _check.instance("attribute", attribute, str)
     if _check.integer("bits", bits, minimum=1) > 256:
         _check.refuse("bits", "be at most 256", bits, "use fewer")
-    number = int.from_bytes(hashlib.sha256(attribute.encode()).digest(), "big")
+    try:
+        encoded = attribute.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        _check.refuse(
+            "attribute", "be text that UTF-8 encodes", ascii(attribute), "mend its surrogates first"
+        )
+    number = int.from_bytes(hashlib.sha256(encoded).digest(), "big")
     return format(number, "0256b")[:bits]
 
 
@@ -224,13 +231,17 @@ class MasticAttributeMetrics:
         _check.instance("noise", self.noise, MasticNoise)
         _check.integer("minimum_reports", self.minimum_reports, minimum=1)
         object.__setattr__(self, "attributes", dict(self.attributes))
+        for name, string in self.attributes.items():
+            _check.instance("attributes", name, str, "name each with a str")
+            _check.instance("attributes", string, str, "use attribute_bits")
         strings = list(self.attributes.values())
         if len(set(strings)) < len(strings):
             remedy = "use more bits, or other strings"
             _check.refuse_type("attributes", "have different strings", self.attributes, remedy)
-        if self._parameter.level + 1 != self.mastic.bits:
+        if any(len(string) != self.mastic.bits for string in strings):
             rule = f"have strings of {self.mastic.bits} bits"
             _check.refuse_type("attributes", rule, self.attributes, "use attribute_bits")
+        AggregationParameter.of(*strings)  # refuses other characters, and no string at all
         self.noise.check_covers(self.mastic)
 
     @classmethod
@@ -331,9 +342,11 @@ class MasticAttributeMetrics:
         Raises
         ------
         ParameterError
-            If the aggregators are not this plan's; nothing is charged then.
+            If the aggregators are not this plan's, or sums could wrap; nothing is charged then.
         """
-        check_pair(sides, [self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys()) for j in range(2)])
+        check_pair(
+            self.mastic, sides, [self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys()) for j in range(2)]
+        )
         source, parameter = random_source(rng), self._parameter
         charge_all(
             ledgers,

@@ -2,7 +2,8 @@
 
 Both aggregators hash the proofs of all nodes above the prefixes asked for, and of their siblings; what each
 node's value is above the sum of its children's; and the counter below the root, less its share of one. The
-hashes are equal for honest reports. Where they are equal, at most one node of a level has values that are not
+hashes are equal for honest reports. Where they are equal, and no proof's correction is zero (which the draft
+does not ask for, and `Vidpf.decoded` does), at most one node of a level has values that are not
 zero, they are the same on the whole path, and the counter is one (Davis, Mouris, Patton, Sarkar and Tsoutsos,
 PoPETs 2025): so that a weight whose proof is verified below the root is the weight at every prefix.
 """

@@ -175,8 +175,8 @@ class MasticAggregator(LevelAggregator):
         ParameterError
             If no level is counted, its share was given out, or fewer reports than the minimum are counted.
         """
-        share = self._waiting_share()
+        source, share = random_source(rng), self._waiting_share()
         if self._noise is None or self._parameter is None:
             return share
-        drawn = self._noise.draw(self._mastic, len(self._parameter.prefixes), random_source(rng))
+        drawn = self._noise.draw(self._mastic, len(self._parameter.prefixes), source)
         return self._mastic.added(self._parameter, share, drawn)

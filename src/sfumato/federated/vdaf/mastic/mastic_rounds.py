@@ -43,11 +43,13 @@ def both_shares(
     return [side.aggregate_share(source) for side in sides]
 
 
-def check_pair(sides: Sequence[MasticAggregator], wanted: Sequence[MasticAggregator]) -> None:
-    """Refuse aggregators with other noise, or at other levels, than a loss is of.
+def check_pair(mastic: Mastic, sides: Sequence[MasticAggregator], wanted: Sequence[MasticAggregator]) -> None:
+    """Refuse aggregators with other noise, or at other levels, than a loss is of, and sums that would wrap.
 
     Parameters
     ----------
+    mastic : Mastic
+        The function.
     sides : sequence of MasticAggregator
         What was passed.
     wanted : sequence of MasticAggregator
@@ -56,7 +58,8 @@ def check_pair(sides: Sequence[MasticAggregator], wanted: Sequence[MasticAggrega
     Raises
     ------
     ParameterError
-        If they differ.
+        If they differ, or their reports could sum to a quarter of the modulus: above half of it, which noise
+        may add to, a sum is read as a negative one.
     """
     if len(sides) != 2:
         _check.refuse("len(sides)", "be 2", len(sides), "pass both aggregators")
@@ -65,3 +68,8 @@ def check_pair(sides: Sequence[MasticAggregator], wanted: Sequence[MasticAggrega
         _check.instance("sides", side, MasticAggregator, remedy)
         if not side.serves(other):
             _check.refuse_type("sides", "be aggregators 0 and 1 of this plan", side, remedy)
+    most, largest = mastic.circuit.field.modulus // 4, mastic.circuit.extent.linf
+    for side in sides:
+        if side.received * largest > most:
+            rule = f"be at most {most // largest} for weights up to {largest}"
+            _check.refuse("received reports", rule, side.received, "split them, or scale the weights down")

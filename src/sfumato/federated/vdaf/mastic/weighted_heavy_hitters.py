@@ -105,7 +105,7 @@ class MasticHeavyHitters(PrefixDescent):
 
     def __post_init__(self) -> None:
         _check.instance("mastic", self.mastic, Mastic)
-        if self.mastic.circuit.output_length != 1:
+        if self.mastic.circuit.result([0] * self.mastic.circuit.output_length) != 0:  # but a list
             remedy = "use mastic_count or mastic_sum, or MasticAttributeMetrics for vectors"
             _check.refuse("mastic", "sum one number", self.mastic, remedy)
         self.check_descent()
@@ -220,10 +220,10 @@ class MasticHeavyHitters(PrefixDescent):
         Raises
         ------
         ParameterError
-            If the aggregators are not this plan's; nothing is charged then.
+            If the aggregators are not this plan's, or sums could wrap; nothing is charged then.
         """
         wanted = [self.aggregator(bytes(SEED_SIZE), j, UsedVerifyKeys()) for j in range(2)]
-        check_pair(sides, wanted)
+        check_pair(self.mastic, sides, wanted)
         source = random_source(rng)
         charge_all(
             ledgers,

@@ -18,7 +18,7 @@ from sfumato.federated.vdaf.prefixes.level_aggregator import LevelAggregator
 from sfumato.federated.vdaf.report_batch import checked_flags
 from sfumato.federated.vdaf.seed_expansion import NONCE_SIZE, Rows
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.numerics.randomness.source import Rng
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["PREFIX_SHIFT", "Poplar1Aggregator"]
 
@@ -204,8 +204,8 @@ class Poplar1Aggregator(LevelAggregator):
         ParameterError
             If no level is counted, its share was given out, or fewer reports than the minimum are counted.
         """
-        share = self._waiting_share()
+        source, share = random_source(rng), self._waiting_share()
         if self._noise is None or self._parameter is None:
             return share
-        drawn = self._noise.draw(len(self._parameter.prefixes), rng)
+        drawn = self._noise.draw(len(self._parameter.prefixes), source)
         return self._poplar1.added(self._parameter, share, drawn)

@@ -41,6 +41,9 @@ class LevelAggregator(OneProcess):
         _check.instance("used_keys", used_keys, UsedVerifyKeys)
         check_verify_key(verify_key)
         self._minimum = _check.integer("minimum_reports", minimum_reports, minimum=1)
+        if levels is not None:
+            _check.instance("levels", levels, Sequence, "pass a tuple of levels")
+            levels = [_check.integer("levels", level) for level in levels]
         self._levels = None if levels is None else frozenset(levels)
         used_keys.claim(verify_key)
         self._key, self._aggregator, self._sizes = verify_key, aggregator, tuple(sizes)
@@ -58,6 +61,11 @@ class LevelAggregator(OneProcess):
     def reports(self) -> int:
         """How many reports were counted at the last level."""
         return self._counted
+
+    @property
+    def received(self) -> int:
+        """How many reports were received, accepted or not."""
+        return len(self._fresh)
 
     def serves(self, other: LevelAggregator) -> bool:
         """Return whether function, noise, levels, least batch and place are another aggregator's.
