@@ -1,0 +1,118 @@
+"""``sfumato report``: pages of stored releases, from the ledger alone."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato import _check
+from sfumato._wire import Format
+from sfumato.cli.output.facts import print_json
+from sfumato.cli.output.guarding import check_free, file_of, resolved
+from sfumato.cli.output.tables import printable
+from sfumato.cli.output.writing import Format as Style
+from sfumato.cli.output.writing import check_output, write_text
+from sfumato.errors import ParameterError
+from sfumato.ledger.ledger import Ledger
+from sfumato.queries.release.table import TableRelease
+from sfumato.report.pages.release_page import ReleasePage, stored_release
+
+__all__ = ["report"]
+
+_PAGES = Format("sfumato.release-pages", 1)
+
+
+def report(
+    ledger: Annotated[
+        str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
+    ],
+    number: Annotated[
+        int | None, typer.Argument(metavar="[NUMBER]", help="Of the charge, as 'ledger show' lists it.")
+    ] = None,
+    *,
+    output: Annotated[Path | None, typer.Option(help="File for the page.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for a page of each stored table, in place of a number.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="With --folder: only what is published now.")
+    ] = False,
+    language: Annotated[str, typer.Option(help="Of the page: en or de.")] = "en",
+    as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
+) -> None:
+    """Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt."""
+    _check_targets(number, output, folder, published=published, as_json=as_json)
+    with Ledger.read(ledger) as book:
+        if number is not None:
+            page = stored_release(book, number, language=language)
+            if output is None:
+                typer.echo(page.html, nl=False)
+                return
+            pages = {output: page}
+        else:
+            numbers = _numbers(book, published=published)
+            pages = {
+                Path(folder or "") / f"release-{each}.html": stored_release(book, each, language=language)
+                for each in numbers
+            }
+    for path in pages:
+        check_output(Style.TABLE, path)
+        check_free(path, sources={}, ledger=file_of(ledger))
+    for path, page in pages.items():
+        write_text(path, page.html, again="it costs nothing to make it again")
+    _say(pages, as_json=as_json)
+
+
+def _check_targets(
+    number: int | None, output: Path | None, folder: Path | None, *, published: bool, as_json: bool
+) -> None:
+    """Refuse options that exclude each other, before the ledger is opened."""
+    if (number is None) == (folder is None):
+        given = "neither" if number is None else "both"
+        rule = "be a charge's number or left out for --folder"
+        _check.refuse_state("number", rule, f"{given} is given", "write a number, or --folder FOLDER")
+    if folder is not None:
+        if output is not None:
+            _check.refuse("output", "be left out with --folder", str(output), "pages are named by number")
+        if not resolved(folder).is_dir():
+            _check.refuse("folder", "be a folder that exists", str(folder), "make it first")
+    if published and folder is None:
+        _check.refuse("published", "stand beside --folder", published, "leave it out for one number")
+    if as_json and output is None and folder is None:
+        _check.refuse("json", "stand beside --output or --folder", as_json, "standard output is the page")
+
+
+def _numbers(book: Ledger, *, published: bool) -> list[int]:
+    """Return the charges that have a stored table, or those of them that are published."""
+    shown = {review.number for review in book.reviews.all("published")}
+    stored = (entry.sequence for entry in book.entries() if entry.committed)
+    return [number for number in stored if (not published or number in shown) and _is_table(book, number)]
+
+
+def _is_table(book: Ledger, number: int) -> bool:
+    """Whether a page can be made; what began a counter is stored too, and can not be read back."""
+    try:
+        return isinstance(book.release(number), TableRelease)
+    except ParameterError:
+        return False
+
+
+def _say(pages: dict[Path, ReleasePage], *, as_json: bool) -> None:
+    if as_json:
+        written = [
+            {
+                "path": str(path),
+                "bytes": len(page.to_bytes()),
+                "sha256": hashlib.sha256(page.to_bytes()).hexdigest(),
+            }
+            for path, page in pages.items()
+        ]
+        print_json(_PAGES, {"pages": written})
+        return
+    for path, page in pages.items():
+        typer.echo(printable(f"{path}: {len(page.to_bytes()):,} bytes"), err=True)
+    if not pages:
+        typer.echo("no such releases", err=True)

@@ -1,0 +1,45 @@
+"""Reports: what a release says of itself, for those who read it and for those who are in the data.
+
+`release` makes a page of one released table: the numbers with their intervals, who is protected, the odds in
+words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
+check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
+page from a ledger alone.
+
+>>> import pyarrow as pa
+>>> import sfumato as sf
+>>> from sfumato import report
+>>> with sf.connect(pa.table({"n": range(1000)}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+...     answer = session.sql(
+...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS people FROM data"
+...     )
+...     page = report.release(answer, ledger=session.ledger)
+>>> page.html.startswith("<!DOCTYPE html>")
+True
+
+Guarantee: pages are post-processing of releases and of public parameters; they cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.report.pages.odds import Belief, Event, Odds, odds
+    from sfumato.report.pages.release_page import ReleasePage, release, stored_release
+
+__all__ = ["Belief", "Event", "Odds", "ReleasePage", "odds", "release", "stored_release"]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Belief": "sfumato.report.pages.odds",
+        "Event": "sfumato.report.pages.odds",
+        "Odds": "sfumato.report.pages.odds",
+        "ReleasePage": "sfumato.report.pages.release_page",
+        "odds": "sfumato.report.pages.odds",
+        "release": "sfumato.report.pages.release_page",
+        "stored_release": "sfumato.report.pages.release_page",
+    },
+)
