@@ -3,7 +3,7 @@
 `release` makes a page of one released table: the numbers with their intervals, who is protected, the odds in
 words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
-page from a ledger alone.
+page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.report.pages.document import ReleasePage
+    from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
-    from sfumato.report.pages.release_page import ReleasePage, release, stored_release
+    from sfumato.report.pages.release_page import release, stored_release
 
-__all__ = ["Belief", "Event", "Odds", "ReleasePage", "odds", "release", "stored_release"]
+__all__ = ["Belief", "Event", "Odds", "ReleasePage", "model_card", "odds", "release", "stored_release"]
 
 __getattr__, __dir__ = attach(
     __name__,
@@ -37,7 +39,8 @@ __getattr__, __dir__ = attach(
         "Belief": "sfumato.report.pages.odds",
         "Event": "sfumato.report.pages.odds",
         "Odds": "sfumato.report.pages.odds",
-        "ReleasePage": "sfumato.report.pages.release_page",
+        "ReleasePage": "sfumato.report.pages.document",
+        "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
         "release": "sfumato.report.pages.release_page",
         "stored_release": "sfumato.report.pages.release_page",

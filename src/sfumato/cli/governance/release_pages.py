@@ -18,7 +18,9 @@ from sfumato.cli.output.writing import check_output, write_text
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.pages.release_page import ReleasePage, stored_release
+from sfumato.report.pages.document import ReleasePage
+from sfumato.report.pages.record_sections import StoredRecord
+from sfumato.report.pages.release_page import stored_release
 
 __all__ = ["report"]
 
@@ -86,16 +88,16 @@ def _check_targets(
 
 
 def _numbers(book: Ledger, *, published: bool) -> list[int]:
-    """Return the charges that have a stored table, or those of them that are published."""
+    """Return the charges that there are pages of, or those of them that are published."""
     shown = {review.number for review in book.reviews.all("published")}
     stored = (entry.sequence for entry in book.entries() if entry.committed)
-    return [number for number in stored if (not published or number in shown) and _is_table(book, number)]
+    return [number for number in stored if (not published or number in shown) and _has_page(book, number)]
 
 
-def _is_table(book: Ledger, number: int) -> bool:
+def _has_page(book: Ledger, number: int) -> bool:
     """Whether a page can be made; what began a counter is stored too, and can not be read back."""
     try:
-        return isinstance(book.release(number), TableRelease)
+        return isinstance(book.release(number), TableRelease | StoredRecord)
     except ParameterError:
         return False
 

@@ -10,11 +10,11 @@ from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing.calibration import NoiseDistribution
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.markup.elements import Markup, element, joined, user_text
-from sfumato.report.pages.sections import items, section
-from sfumato.report.pages.subject import Subject
+from sfumato.report.markup.elements import Markup, element, user_text
+from sfumato.report.pages.sections import definitions, items, section
+from sfumato.report.pages.subject import LedgerFacts, Subject
 
-__all__ = ["exact", "limits"]
+__all__ = ["exact", "limits", "question"]
 
 _COUNTS: Final = frozenset(
     {
@@ -48,8 +48,7 @@ def limits(subject: Subject, release: TableRelease) -> Markup:
     texts, record = subject.texts, release.record
     facts: list[tuple[str, str]] = []
     if subject.ledger is not None and subject.ledger.entry.description:
-        question = element("code", user_text(" ".join(subject.ledger.entry.description.split())))
-        facts.append((texts("made.question"), question))
+        facts.append((texts("made.question"), question(subject.ledger)))
     if subject.privacy_unit != "row" or release.truncation is not None:
         facts.append((texts("made.limits"), items(_contributions(subject, release))))
     facts.append((texts("made.groups"), items(_groups(subject, record))))
@@ -61,8 +60,17 @@ def limits(subject: Subject, release: TableRelease) -> Markup:
             name = texts("made.column", column=user_text(computed.name))
             formula = element("code", user_text(computed.sql))
             facts.append((name, items([texts("made.computed", formula=formula)])))
-    listed = element("dl", *(joined((element("dt", term), element("dd", said))) for term, said in facts))
-    return section(texts("made.heading"), listed)
+    return section(texts("made.heading"), definitions(facts))
+
+
+def question(ledger: LedgerFacts) -> Markup:
+    """Return what was asked, as the ledger describes it.
+
+    Parameters
+    ----------
+    ledger : LedgerFacts
+    """
+    return element("code", user_text(" ".join(ledger.entry.description.split())))
 
 
 def exact(subject: Subject, record: ReleaseRecord) -> Markup:

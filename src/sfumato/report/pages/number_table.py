@@ -103,7 +103,11 @@ def number_table(columns: Sequence[Column], texts: Texts) -> Markup:
 def _cell(column: Column, row: int, texts: Texts) -> Markup:
     value, numerals = column.values[row], Numerals(texts.language)
     if column.is_key:
-        named = texts("numbers.missing") if value is None else user_text(str(value))
+        named = (
+            texts("numbers.missing")
+            if value is None
+            else user_text(", ".join(value) if isinstance(value, list) else str(value))
+        )
         return element("th", named, scope="row")
     written = _written(value, numerals.nearest, texts)
     if column.ends is None:

@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import final
 
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.markup.elements import Markup, element, joined
-from sfumato.report.markup.page_style import POLICY, STYLE
+from sfumato.report.markup.elements import Markup, element
+from sfumato.report.pages.document import ReleasePage, document
 from sfumato.report.pages.limits import exact, limits
 from sfumato.report.pages.number_table import columns_of, number_charts, number_table
-from sfumato.report.pages.sections import check, head, not_promised, odds_in_words, section, use, who
+from sfumato.report.pages.record_sections import KINDS, StoredRecord, record_sections
+from sfumato.report.pages.sections import NOISY, check, not_promised, odds_in_words, section, use, who
 from sfumato.report.pages.subject import LedgerFacts, Subject
 from sfumato.report.texts.catalog import Texts
 
-__all__ = ["ReleasePage", "release", "stored_release"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleasePage:
-    """A page about one release, as one file of HTML without scripts or anything from elsewhere.
-
-    Parameters
-    ----------
-    html : str
-        The whole document, which is well-formed XML, too.
-    language : str
-
-    Examples
-    --------
-    >>> page = ReleasePage(html="<!DOCTYPE html>", language="en")
-    >>> page.to_bytes()
-    b'<!DOCTYPE html>'
-    """
-
-    html: str
-    language: str
-
-    def to_bytes(self) -> bytes:
-        """Return the file, in UTF-8.
-
-        Returns
-        -------
-        bytes
-        """
-        return self.html.encode()
+__all__ = ["release", "stored_release"]
 
 
 def release(release: TableRelease, *, ledger: Ledger | None = None, language: str = "en") -> ReleasePage:
@@ -116,11 +84,11 @@ def release(release: TableRelease, *, ledger: Ledger | None = None, language: st
         odds_in_words(subject),
         limits(subject, release),
         exact(subject, release.record),
-        use(subject),
+        use(subject, NOISY),
         not_promised(subject),
         check(subject),
     )
-    return _page(subject, parts)
+    return document(subject, parts)
 
 
 def stored_release(ledger: Ledger, number: int, *, language: str = "en") -> ReleasePage:
@@ -141,14 +109,47 @@ def stored_release(ledger: Ledger, number: int, *, language: str = "en") -> Rele
     Raises
     ------
     ParameterError
-        If no table was stored with this charge, or there is no such language.
+        If nothing was stored with this charge of which there are pages, or there is no such language.
+
+    Notes
+    -----
+    There are pages of tables that SQL asked for, of tables and models of `sfumato.synthetic`, and of
+    evaluations of models; each is post-processing, as in `release`.
     """
     _check.instance("ledger", ledger, Ledger, "pass session.ledger, or Ledger.read(file)")
     found = ledger.release(number)
-    if not isinstance(found, TableRelease):
-        rule = "be that of a table that SQL asked for"
-        _check.refuse("number", rule, number, "'sfumato ledger release' shows the others")
-    return release(found, ledger=ledger, language=language)
+    if isinstance(found, TableRelease):
+        return release(found, ledger=ledger, language=language)
+    if not isinstance(found, StoredRecord):
+        _check.refuse("number", f"be that of {KINDS}", number, "'sfumato ledger release' shows the others")
+    return _record_page(found, ledger, number, language)
+
+
+def _record_page(record: StoredRecord, ledger: Ledger, number: int, language: str) -> ReleasePage:
+    """Return the page of a record that holds no receipt: it is that of the ledger's entry."""
+    entry = next(entry for entry in ledger.entries() if entry.sequence == number)
+    receipt = Receipt(
+        ledger=ledger.ledger_id,
+        sequence=number,
+        digest=entry.digest,
+        neighboring=ledger.neighboring,
+        privacy_unit=ledger.privacy_unit,
+        analyst=entry.analyst,
+        period=entry.period,
+    )
+    subject = Subject(
+        texts=Texts(language),
+        epsilon=record.epsilon,
+        delta=entry.delta,
+        loss=record.loss,
+        relation=ledger.neighboring,
+        privacy_unit=record.privacy_unit,
+        simulated=record.simulated,
+        payload=hashlib.sha256(record.to_bytes()).hexdigest(),
+        receipt=receipt,
+        ledger=_facts(ledger, receipt),
+    )
+    return document(subject, record_sections(subject, record))
 
 
 def _facts(ledger: Ledger, receipt: Receipt) -> LedgerFacts:
@@ -172,27 +173,3 @@ def _numbers(subject: Subject, release: TableRelease) -> Markup:
     paragraphs = (element("p", line) for line in lines)
     charts = number_charts(columns, texts)
     return section(texts("numbers.heading"), number_table(columns, texts), *paragraphs, *charts)
-
-
-def _page(subject: Subject, parts: tuple[Markup, ...]) -> ReleasePage:
-    """Return the whole document."""
-    texts, receipt = subject.texts, subject.receipt
-    title = (
-        texts("page.title_unnumbered")
-        if receipt is None
-        else texts("page.title", number=str(receipt.sequence))
-    )
-    document = element(
-        "html",
-        element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=POLICY),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("title", title),
-            element("style", STYLE),
-        ),
-        element("body", element("main", head(subject, title), *parts)),
-        lang=texts.language,
-    )
-    return ReleasePage(html=joined((Markup("<!DOCTYPE html>\n"), document, "\n")), language=texts.language)

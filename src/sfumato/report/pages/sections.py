@@ -10,7 +10,19 @@ from sfumato.report.markup.elements import Markup, element, joined, user_text
 from sfumato.report.pages.odds import Odds, odds
 from sfumato.report.pages.subject import LedgerFacts, Subject
 
-__all__ = ["check", "head", "items", "not_promised", "odds_in_words", "paragraph", "section", "use", "who"]
+__all__ = [
+    "NOISY",
+    "check",
+    "definitions",
+    "head",
+    "items",
+    "not_promised",
+    "odds_in_words",
+    "paragraph",
+    "section",
+    "use",
+    "who",
+]
 
 _RELATIONS: Final = {
     Neighboring.ADD_REMOVE: "who.add_remove",
@@ -25,7 +37,8 @@ _STATES: Final = {
     "published": "check.review_published",
     "withdrawn": "check.review_withdrawn",
 }
-_USES: Final = ("use.interval", "use.difference", "use.negative", "use.parts", "use.again")
+NOISY: Final = ("use.interval", "use.difference", "use.negative", "use.parts", "use.again")
+"""How to use noisy numbers that have intervals."""
 _LIMITS: Final = ("promise.groups", "promise.others", "promise.more", "promise.truth", "promise.keepers")
 
 
@@ -44,8 +57,8 @@ def section(heading: str, *content: str) -> Markup:
     return element("section", element("h2", heading), *content)
 
 
-def head(subject: Subject, title: str) -> Markup:
-    """Return the title, what these numbers are for, and what a reader must see first."""
+def head(subject: Subject, title: str, lead: str) -> Markup:
+    """Return the title, the lead, what these numbers are for, and what a reader must see first."""
     texts, parts = subject.texts, [element("h1", title)]
     facts = subject.ledger
     if subject.simulated:
@@ -54,7 +67,7 @@ def head(subject: Subject, title: str) -> Markup:
         parts.append(element("p", _state(subject, facts), class_="notice"))
     if facts is not None and facts.entry.purpose:
         parts.append(paragraph(texts("page.purpose", purpose=user_text(facts.entry.purpose))))
-    return element("header", *parts, paragraph(texts("page.lead")))
+    return element("header", *parts, paragraph(lead))
 
 
 def who(subject: Subject) -> Markup:
@@ -132,9 +145,9 @@ def _small_table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, .
     )
 
 
-def use(subject: Subject) -> Markup:
-    """Return how to use noisy numbers."""
-    return section(subject.texts("use.heading"), items(map(subject.texts, _USES)))
+def use(subject: Subject, advice: Iterable[str]) -> Markup:
+    """Return how to use the numbers, by the keys of the texts."""
+    return section(subject.texts("use.heading"), items(map(subject.texts, advice)))
 
 
 def not_promised(subject: Subject) -> Markup:
@@ -147,7 +160,7 @@ def check(subject: Subject) -> Markup:
     texts, receipt = subject.texts, subject.receipt
     payload = (texts("check.payload"), element("code", subject.payload))
     if receipt is None:
-        content = (_pairs([payload]), paragraph(texts("check.unknown")))
+        content = (definitions([payload]), paragraph(texts("check.unknown")))
         return section(texts("check.heading"), *content)
     number = str(receipt.sequence)
     facts: list[tuple[str, str]] = [
@@ -166,7 +179,7 @@ def check(subject: Subject) -> Markup:
     public = f"sfumato ledger verify {export} --receipt {number}:{receipt.digest}"
     return section(
         texts("check.heading"),
-        _pairs(facts),
+        definitions(facts),
         paragraph(texts("check.curator")),
         paragraph(element("code", curator)),
         paragraph(texts("check.public")),
@@ -186,5 +199,6 @@ def _state(subject: Subject, facts: LedgerFacts) -> Markup:
     return joined(said)
 
 
-def _pairs(facts: Iterable[tuple[str, str]]) -> Markup:
+def definitions(facts: Iterable[tuple[str, str]]) -> Markup:
+    """Return names and what they stand for."""
     return element("dl", *(joined((element("dt", name), element("dd", value))) for name, value in facts))
