@@ -30,18 +30,32 @@ if TYPE_CHECKING:
     from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
     from sfumato.report.pages.release_page import release, stored_release
+    from sfumato.report.registry.registry_record import Deployment, registry_record
 
-__all__ = ["Belief", "Event", "Odds", "ReleasePage", "model_card", "odds", "release", "stored_release"]
+__all__ = [
+    "Belief",
+    "Deployment",
+    "Event",
+    "Odds",
+    "ReleasePage",
+    "model_card",
+    "odds",
+    "registry_record",
+    "release",
+    "stored_release",
+]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "Belief": "sfumato.report.pages.odds",
+        "Deployment": "sfumato.report.registry.registry_record",
         "Event": "sfumato.report.pages.odds",
         "Odds": "sfumato.report.pages.odds",
         "ReleasePage": "sfumato.report.pages.document",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
+        "registry_record": "sfumato.report.registry.registry_record",
         "release": "sfumato.report.pages.release_page",
         "stored_release": "sfumato.report.pages.release_page",
     },

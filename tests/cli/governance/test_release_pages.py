@@ -75,6 +75,22 @@ def test_what_is_refused(ledger: Path, arguments: tuple[object, ...], message: s
     assert result.stdout == ""
 
 
+def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> None:
+    about, out = tmp_path / "about.toml", tmp_path / "record.yaml"
+    about.write_text(
+        'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
+        'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
+    )
+    assert answered("report", ledger, "--registry", out, "--deployment", about) == ""
+    record = json.loads(out.read_text())
+    assert record["deployment"]["privacy_loss"]["privacy_unit"] == "person_id"
+    assert record["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 2
+    for arguments in (("--registry", out), ("1", "--registry", out, "--deployment", about)):
+        result = CliRunner().invoke(app, ["report", str(ledger), *map(str, arguments)])
+        assert result.exit_code == 2
+        assert "registry must stand beside --deployment only" in result.stderr
+
+
 def test_the_ledger_is_not_written_over(ledger: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(ledger), "1", "--output", str(ledger)])
     assert result.exit_code == 2

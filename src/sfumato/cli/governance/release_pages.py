@@ -14,13 +14,14 @@ from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.tables import printable
 from sfumato.cli.output.writing import Format as Style
-from sfumato.cli.output.writing import check_output, write_text
+from sfumato.cli.output.writing import check_output, read_text, write_text
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
 from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
+from sfumato.report.registry.registry_record import Deployment, registry_record
 
 __all__ = ["report"]
 
@@ -42,10 +43,20 @@ def report(
     published: Annotated[
         bool, typer.Option("--published", help="With --folder: only what is published now.")
     ] = False,
+    registry: Annotated[
+        Path | None, typer.Option(help="File for a record of the whole ledger, for the public registry.")
+    ] = None,
+    deployment: Annotated[
+        Path | None, typer.Option(help="For --registry: TOML with what the ledger does not know.")
+    ] = None,
     language: Annotated[str, typer.Option(help="Of the page: en or de.")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
 ) -> None:
     """Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt."""
+    if registry is not None or deployment is not None:
+        alone = number is None and output is None and folder is None and not published and not as_json
+        _write_record(ledger, registry, deployment, alone=alone)
+        return
     _check_targets(number, output, folder, published=published, as_json=as_json)
     with Ledger.read(ledger) as book:
         if number is not None:
@@ -66,6 +77,19 @@ def report(
     for path, page in pages.items():
         write_text(path, page.html, again="it costs nothing to make it again")
     _say(pages, as_json=as_json)
+
+
+def _write_record(ledger: str, registry: Path | None, deployment: Path | None, *, alone: bool) -> None:
+    """Write a record for the registry to a file."""
+    if registry is None or deployment is None or not alone:
+        found = "it stands alone" if registry is None or deployment is None else "other options are given"
+        _check.refuse_state("registry", "stand beside --deployment only", found, "pass both, and a ledger")
+    check_output(Style.TABLE, registry, name="registry")
+    check_free(registry, sources={}, ledger=file_of(ledger), name="registry")
+    about = Deployment.from_toml(read_text("deployment", deployment, "write a file of TOML"))
+    with Ledger.read(ledger) as book:
+        record = registry_record(book, about)
+    write_text(registry, record, name="registry", again="it costs nothing to make it again")
 
 
 def _check_targets(
