@@ -93,6 +93,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "members roles",
         "members key",
         "members decline",
+        "report",
         "review keygen",
         "review list",
         "review request",

@@ -90,6 +90,10 @@ class _Commands(LazyGroup):
             "sfumato.cli.governance.review:app",
             "Review stored releases, sign, publish and withdraw them.",
         ),
+        "report": LazyCommand(
+            "sfumato.cli.governance.release_pages:report",
+            "Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt.",
+        ),
         "survey": LazyCommand("sfumato.cli.survey:app", "Ask a question so that no answer betrays anybody."),
         "local": LazyCommand(
             "sfumato.cli.local:app", "Collect from devices that trust nobody: plan, randomize, count."

@@ -1,0 +1,62 @@
+"""Reports: what a release says of itself, for those who read it and for those who are in the data.
+
+`release` makes a page of one released table: the numbers with their intervals, who is protected, the odds in
+words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
+check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
+page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model.
+
+>>> import pyarrow as pa
+>>> import sfumato as sf
+>>> from sfumato import report
+>>> with sf.connect(pa.table({"n": range(1000)}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+...     answer = session.sql(
+...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS people FROM data"
+...     )
+...     page = report.release(answer, ledger=session.ledger)
+>>> page.html.startswith("<!DOCTYPE html>")
+True
+
+Guarantee: pages are post-processing of releases and of public parameters; they cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.report.pages.document import ReleasePage
+    from sfumato.report.pages.model_page import model_card
+    from sfumato.report.pages.odds import Belief, Event, Odds, odds
+    from sfumato.report.pages.release_page import release, stored_release
+    from sfumato.report.registry.registry_record import Deployment, registry_record
+
+__all__ = [
+    "Belief",
+    "Deployment",
+    "Event",
+    "Odds",
+    "ReleasePage",
+    "model_card",
+    "odds",
+    "registry_record",
+    "release",
+    "stored_release",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Belief": "sfumato.report.pages.odds",
+        "Deployment": "sfumato.report.registry.registry_record",
+        "Event": "sfumato.report.pages.odds",
+        "Odds": "sfumato.report.pages.odds",
+        "ReleasePage": "sfumato.report.pages.document",
+        "model_card": "sfumato.report.pages.model_page",
+        "odds": "sfumato.report.pages.odds",
+        "registry_record": "sfumato.report.registry.registry_record",
+        "release": "sfumato.report.pages.release_page",
+        "stored_release": "sfumato.report.pages.release_page",
+    },
+)

@@ -1,0 +1,1 @@
+"""Records of deployments for the public registry of differential privacy."""

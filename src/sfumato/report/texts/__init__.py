@@ -1,0 +1,1 @@
+"""What pages say, as data: one TOML file for each language."""

@@ -1,0 +1,97 @@
+"""``sfumato report``: pages in files, of one release, of all, and of what is published."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato import report
+from sfumato.cli.commands import app
+from sfumato.cli.data import ACS
+from sfumato.ledger import Ledger
+from tests.cases import cases
+
+COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+BUDGET = ("--privacy-unit", "person_id", "--epsilon", "2")
+
+
+def answered(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ledger") / "l"
+    answered("sql", ACS, *BUDGET, "--ledger", path, COUNT)
+    answered("sql", ACS, *BUDGET, "--ledger", path, COUNT.replace("data", "data WHERE age > 18"))
+    return path
+
+
+def test_a_page_is_the_one_that_python_makes(ledger: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    asked = ("report", ledger, 2, "--output", out, "--language", "de", "--json")
+    written = json.loads(answered(*asked))["pages"]
+    with Ledger.read(ledger) as book:
+        page = report.stored_release(book, 2, language="de")
+    assert out.read_bytes() == page.to_bytes()
+    digest = hashlib.sha256(page.to_bytes()).hexdigest()
+    assert written == [{"path": str(out), "bytes": out.stat().st_size, "sha256": digest}]
+    assert answered("report", ledger, 2, "--language", "de") == page.html
+
+
+def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp_path: Path) -> None:
+    answered("report", ledger, "--folder", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release-1.html", "release-2.html"]
+    assert "Nobody has reviewed this release." in (tmp_path / "release-1.html").read_text()
+    empty = tmp_path / "published"
+    empty.mkdir()
+    assert json.loads(answered("report", ledger, "--folder", empty, "--published", "--json"))["pages"] == []
+    assert not list(empty.iterdir())
+
+
+@cases(
+    "arguments, message",
+    [
+        ((), "number must be a charge's number or left out for --folder, but neither is given"),
+        ((1, "--folder", "."), "both is given"),
+        (("--folder", "nowhere"), "folder must be a folder that exists"),
+        ((1, "--published"), "published must stand beside --folder"),
+        ((1, "--json"), "json must stand beside --output or --folder"),
+        (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
+        ((9,), "number must be that of a charge with a stored release, got 9"),
+        ((1, "--language", "fr"), "language must be one of en, de"),
+    ],
+)
+def test_what_is_refused(ledger: Path, arguments: tuple[object, ...], message: str) -> None:
+    result = CliRunner().invoke(app, [str(each) for each in ("report", ledger, *arguments)])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> None:
+    about, out = tmp_path / "about.toml", tmp_path / "record.yaml"
+    about.write_text(
+        'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
+        'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
+    )
+    assert answered("report", ledger, "--registry", out, "--deployment", about) == ""
+    record = json.loads(out.read_text())
+    assert record["deployment"]["privacy_loss"]["privacy_unit"] == "person_id"
+    assert record["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 2
+    for arguments in (("--registry", out), ("1", "--registry", out, "--deployment", about)):
+        result = CliRunner().invoke(app, ["report", str(ledger), *map(str, arguments)])
+        assert result.exit_code == 2
+        assert "registry must stand beside --deployment only" in result.stderr
+
+
+def test_the_ledger_is_not_written_over(ledger: Path) -> None:
+    result = CliRunner().invoke(app, ["report", str(ledger), "1", "--output", str(ledger)])
+    assert result.exit_code == 2
+    assert "not be the ledger" in result.stderr
