@@ -70,6 +70,8 @@ def test_a_plan_is_near_the_least_number_of_records_with_the_power() -> None:
         return ABTest(records=records, epsilon=epsilon)._power(first, second, 10**6)
 
     assert exact(plan.records) >= 0.9
+    fewer = [ABTest(records=plan.records - less, epsilon=epsilon) for less in range(1, 9)]
+    assert max(test.power(first=first, second=second) for test in fewer) < 0.9
     assert exact(plan.records - 1 - plan.records // 20) < 0.9
     assert plan.power(first=first, second=second) == pytest.approx(exact(plan.records), abs=1e-3)
     # One block of totals, as a plan was before, needs more: a rare property's variance is far from its worst.

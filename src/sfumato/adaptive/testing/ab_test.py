@@ -154,17 +154,18 @@ class ABTest:
             if high > _LARGEST:
                 remedy = "plan for proportions further apart, less power, or a larger epsilon"
                 _check.refuse("second", "be found with 2**28 records in each arm", second, remedy)
-        for sharp in (
-            False,
-            True,
-        ):  # the sharp bound takes longer, and finds fewer to be enough
+        for sharp in (False, True):
+            # The sharp bound takes longer and needs fewer. Its blocks reach further: is the end still enough?
+            while not enough(high, sharp=sharp):
+                high += high // 64 + 1
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if enough(middle, sharp=sharp) else (middle, high)
             low = high // 2
         # The power does not rise with every record: a little below there may be a number that is enough.
-        fewer = (records for records in range(max(1, high - _WINDOW), high) if enough(records))
-        return cls(records=next(fewer, high), epsilon=epsilon, false_positive_rate=false_positive_rate)
+        while fewer := [records for records in range(max(1, high - _WINDOW), high) if enough(records)]:
+            high = fewer[0]
+        return cls(records=high, epsilon=epsilon, false_positive_rate=false_positive_rate)
 
     @property
     def mechanism(self) -> Laplace:
