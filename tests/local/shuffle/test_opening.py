@@ -169,6 +169,49 @@ class Fatal:
         return os._exit, (1,)
 
 
+def interrupted(error: BaseException) -> Iterator[MixedBatch]:
+    yield batch(1)
+    yield batch(2)
+    raise error
+
+
+def test_what_comes_before_any_error_of_the_caller_is_stored(tmp_path: Path) -> None:
+    with MADE.opening(ANALYST, state=tmp_path / "state") as made:
+        with pytest.raises(OverflowError):
+            made.add_batches(interrupted(OverflowError()))
+        assert made.numbers == {1, 2}
+        assert (tmp_path / "state").read_bytes() == opened(1, 2).to_bytes()
+        made.estimate()
+
+
+def test_an_interrupt_leaves_no_batch_begun_and_nothing_added_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MADE.opening(ANALYST)
+    made.add(batch(3))
+    with pytest.raises(KeyboardInterrupt):
+        made.add_batches(interrupted(KeyboardInterrupt()))
+    assert made.numbers == {3}
+    assert made.estimate().reports == SIZE - 1
+    assert made.add_batches([batch(1), batch(2)]) == 2
+    other = opened(4)
+    merge = type(made.aggregator).merge
+
+    def torn(one: Any, added: Any) -> None:
+        merge(one, added)
+        raise KeyboardInterrupt
+
+    for name, given in (("add", batch(4)), ("merge", other)):
+        one = opened(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(one.aggregator), "merge", torn)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(one, name)(given)
+        for use in (one.estimate, one.to_bytes):
+            with pytest.raises(ParameterError, match="the opening must be uninterrupted"):
+                use()
+
+
 def test_a_process_that_is_ended_is_an_error() -> None:
     with pytest.raises(SourceError, match="processes must last to the end"):
         list(counted_by_processes([[batch(1).sealed]], 1, Fatal()))
@@ -212,7 +255,8 @@ def test_a_state_is_of_one_process_at_a_time(tmp_path: Path) -> None:
         made.add(batch(1))
     with pytest.raises(ParameterError, match="the opening must be open, but it was closed"):
         made.add(batch(2))
-    for place in (tmp_path / "none" / "state", tmp_path):
+    assert made.estimate().reports == SIZE - 1  # the batch that was not taken is not begun
+    for place in (tmp_path / "none" / "state", tmp_path, "a\0b", "\ud800"):
         with pytest.raises(SourceError, match="state must be"):
             MADE.opening(ANALYST, state=place)
 
@@ -227,6 +271,15 @@ def test_bad_input_is_refused() -> None:
             made.add_batches(given)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="a batch must"):
         made.add_batches([7])  # type: ignore[list-item]
+    for name in ("a\0b", "\ud800", ""):
+        with pytest.raises(SourceError, match="must be a file that can be read"):
+            made.add(name)
+    whole = batch(1)
+    for number, sealed in (
+        (-1, whole.sealed), (2**64, whole.sealed), (1.5, whole.sealed), (1, whole.sealed.astype(float)),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="a batch must have a number and records of bytes"):
+            made.add(MixedBatch(whole.collection, number, sealed))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="state must be a path or bytes"):
         MADE.opening(ANALYST, state=7)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="state must be bytes"):

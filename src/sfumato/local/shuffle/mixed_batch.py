@@ -121,7 +121,7 @@ class MixedBatch:
             with path.open("rb") as file:
                 size = file.seek(0, 2)
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a ValueError is a name that no file can have
             raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
         if size < _HEADER.size or data[: len(_MAGIC)] != _MAGIC:
             raise ParameterError("a batch must be one that a shuffler released, got other bytes")

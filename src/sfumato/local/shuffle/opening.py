@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, Self, final
+from typing import Any, Final, Protocol, Self, cast, final
 
 from sfumato import _check
 from sfumato.crypto.secret_key import SecretKey
@@ -176,6 +176,7 @@ class Opening:
         SourceError
             If it, or the state, is a file that cannot be read or written.
         """
+        self._check_open()
         before, read = self.aggregator.accepted, _read(batch)
         if not self._progress.begin(read):
             _check.refuse("a batch", "be opened once", read.number, "leave it out")
@@ -212,10 +213,10 @@ class Opening:
         Batches are read piece by piece, files without loading them, so that memory is that of a few pieces
         and the counts, however many there are. The state is written now and then, and at the end.
         """
-        wanted = _check.integer("processes", processes, minimum=1)
-        given: object = batches
+        wanted, given = _check.integer("processes", processes, minimum=1), cast("object", batches)
         if isinstance(given, str | bytes | os.PathLike | MixedBatch) or not isinstance(given, Iterable):
             _check.refuse_type("batches", "be a list of batches", given, "call add(batch) for one")
+        self._check_open()
         before = self.batches
         self._count(self._left(batches), wanted)
         return self.batches - before
@@ -233,7 +234,6 @@ class Opening:
 
     def _count(self, pieces: Iterator[Piece], processes: int) -> None:
         """Open pieces and count them; now and then, and at the end, bring the state to the disk."""
-        self._check_open()
         refusals: list[Exception] = []
         waiting: deque[list[Piece]] = deque()
         since = 0
@@ -247,7 +247,8 @@ class Opening:
                     since = 0
         except SourceError as error:
             refusals.append(error)
-        self._progress.settle()
+        finally:
+            self._progress.settle()
         self._write()
         if refusals:
             raise refusals[0]
@@ -343,13 +344,13 @@ class Opening:
         Raises
         ------
         ParameterError
-            If a batch was opened in part.
+            If a batch was opened in part, or an addition was interrupted.
         """
+        self._progress.check_whole()
         if self._progress.begun:
             found = f"a part of batch {min(self._progress.begun)} is not"
             _check.refuse_state("all batches", "be opened whole", found, "add that batch again")
-        counted: Any = self.aggregator
-        return counted.estimate()
+        return cast("Any", self.aggregator).estimate()
 
     def _check_open(self) -> None:
         if self._file is not None and self._file.closed:
@@ -392,8 +393,8 @@ def _grouped(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
 
 
 def _until_refused(pieces: Iterator[Piece], refusals: list[Exception]) -> Iterator[Piece]:
-    """Yield pieces up to a batch that is refused, and put the refusal down."""
+    """Yield pieces up to a batch that is refused, or an error of who gives the batches, and put that down."""
     try:
         yield from pieces
-    except (ParameterError, SourceError) as error:
+    except Exception as error:
         refusals.append(error)

@@ -35,12 +35,13 @@ class OpeningFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         # Links are resolved, so that every name of the file has the same lock.
-        self._path, self.size = Path(os.path.realpath(path)), 0
+        self._path, self.size = Path(path), 0
         try:
+            self._path = Path(os.path.realpath(path))
             self._lock: int | None = lock_beside(self._path)
         except BlockingIOError:
             self._refuse("be free", "wait until the other process is done, or merge its state")
-        except OSError:
+        except (OSError, ValueError):  # a ValueError is a name that no file can have
             self._refuse("be in a folder that can be written", "name another")
 
     @property

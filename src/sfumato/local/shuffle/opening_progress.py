@@ -70,7 +70,7 @@ class OpeningProgress:
     a broken seal. So these counts add up to the records of all opened pieces, which `from_bytes` checks.
     """
 
-    __slots__ = ("_begun", "_collection", "aggregator", "exposed", "opened", "unsealable")
+    __slots__ = ("_begun", "_collection", "_torn", "aggregator", "exposed", "opened", "unsealable")
 
     def __init__(self, collection: PublicCollection, aggregator: Intake[Any]) -> None:
         self._collection, self.aggregator = collection, aggregator
@@ -78,6 +78,7 @@ class OpeningProgress:
         self.exposed: list[int] = []
         self.unsealable = 0
         self._begun: dict[int, _Begun] = {}
+        self._torn = False
 
     @property
     def _records(self) -> int:
@@ -105,6 +106,9 @@ class OpeningProgress:
             If it is no whole batch of this collection, or one of its number and of other content was opened.
         """
         known = self._collection
+        number: object = batch.number
+        if type(number) is not int or not 0 <= number < 1 << 64 or batch.sealed.dtype != np.uint8:
+            raise ParameterError("a batch must have a number and records of bytes; use MixedBatch.from_bytes")
         if batch.collection != known.id:
             raise ParameterError("a batch must be of this collection, got another's; use that one's file")
         if batch.sealed.shape != (self._records, known.sealed_width):
@@ -136,6 +140,7 @@ class OpeningProgress:
         counted : CountedPieces
             What a worker counted of them.
         """
+        self._torn = True  # for as long as an interrupt would leave a part of it done
         self.aggregator.merge(counted.state)
         self.unsealable += sum(counted.unsealable)
         for piece, accepted in zip(pieces, counted.accepted, strict=True):
@@ -144,6 +149,19 @@ class OpeningProgress:
             begun.accepted += accepted
             if len(begun.done) == self._pieces:
                 self._finish(piece.number, self._begun.pop(piece.number))
+        self._torn = False
+
+    def check_whole(self) -> None:
+        """Refuse counts that were added in part, since the process was interrupted meanwhile.
+
+        Raises
+        ------
+        ParameterError
+            If they were; what is on the disk is from before.
+        """
+        if self._torn:
+            remedy = "open another, on the same state if there is one"
+            _check.refuse_state("the opening", "be uninterrupted", "it was ended while it added", remedy)
 
     def _finish(self, number: int, begun: _Begun) -> None:
         self.opened[number] = begun.digest
@@ -169,11 +187,13 @@ class OpeningProgress:
         both = (self.opened.keys() | self._begun.keys()) & (other.opened.keys() | other._begun.keys())
         if both:
             _check.refuse("other", "have opened other batches only", min(both), "leave one of the two out")
+        self._torn = True
         self.aggregator.merge(other.aggregator)
         self.unsealable += other.unsealable
         self.opened |= other.opened
         self._begun |= other._begun
         self.exposed += other.exposed
+        self._torn = False
 
     def to_bytes(self) -> bytes:
         """Return all of it, with a checksum; `load` reads it again.
@@ -182,7 +202,13 @@ class OpeningProgress:
         -------
         bytes
             A stable format.
+
+        Raises
+        ------
+        ParameterError
+            If an addition was interrupted.
         """
+        self.check_whole()
         counts, opened = self.aggregator.to_bytes(), np.zeros(len(self.opened), _OPENED)
         opened["number"] = sorted(self.opened)
         digests = b"".join(self.opened[number] for number in sorted(self.opened))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -137,6 +138,7 @@ def counted_by_processes(
 
 
 def _begin(*made_of: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it is interrupted too, and ends it
     Thread(target=_end_with_parent, daemon=True).start()
     _WORKER.append(OpeningWorker(*made_of))
 

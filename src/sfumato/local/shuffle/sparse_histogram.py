@@ -72,9 +72,10 @@ class SparseHistogram:
     So the shuffler is trusted with the counts, more than one that only mixes.
 
     *Who sees what below the threshold.* The analyst: nothing, but for delta. The shuffler: which encrypted
-    keys are alike, how many clients have each, and from where they came; the texts themselves only if it gets
-    the devices' encryption key, from the analyst or from any one device that works for it, and then it reads
-    all of them. Other devices and the network: nothing. A device cannot be made to lie: no local noise
+    keys are alike, how many clients have each, and from where they came. From how many have them it can guess
+    texts whose frequency is known elsewhere: frequency analysis, which no deterministic encryption hinders.
+    It reads all of them if it gets the devices' encryption key, from the analyst or from any one device that
+    works for it. Other devices and the network: nothing. A device cannot be made to lie: no local noise
     protects it from a shuffler with the encryption key.
 
     *Sybils* are colluders. The loss holds whatever they send, but that many people have a key which is shown
@@ -83,7 +84,8 @@ class SparseHistogram:
     References
     ----------
     Korolova, Kenthapadi, Mishra, Ntoulas (2009), "Releasing search queries and clicks privately"; Bun,
-    Nissim, Stemmer (2016), stability-based histograms.
+    Nissim, Stemmer (2016), stability-based histograms. Naveed, Kamara, Wright (2015), "Inference attacks on
+    property-preserving encrypted databases", for what a shuffler may guess.
 
     Examples
     --------
