@@ -13,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
+from sfumato.cli.survey import _spelled
+from sfumato.errors import ParameterError
 from sfumato.local.surveys import (
     Crosswise,
     ForcedCategory,
@@ -314,3 +316,15 @@ def test_an_infinite_epsilon_is_said(tmp_path: Path) -> None:
         sheet = run("design", design, "--question", "Have you ever?", *given)
         assert sheet.exit_code != 0
         assert "leave every answer possible" in sheet.output
+
+
+@pytest.mark.parametrize(
+    ("names", "cell"), [(("ば", "が"), "は"), (("pate", "bread"), "pâté"), (("yes", "si"), "sí")]
+)
+def test_a_word_that_differs_from_a_category_by_its_marks_is_another_word(
+    names: tuple[str, str], cell: str
+) -> None:
+    design = ForcedCategory(names=names, truth="1/2", forced=("1/2", "1/2"))
+    assert _spelled([names[1].upper()], design) == [names[1]]
+    with pytest.raises(ParameterError, match="another text is among them"):
+        _spelled([cell], design)

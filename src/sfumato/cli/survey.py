@@ -268,12 +268,22 @@ def _value(name: str, text: str, kind: Kind) -> Any:
 def _spelled(answers: list[Any], design: Any) -> list[Any]:
     """Return the answers as the design spells them: in any capitals, and as the sheets in each language say.
 
-    "Yes", "YES", "Ja", "oui" and "si" are "yes". Where two answers differ by capitals alone these count.
+    "Yes", "YES", "Ja", "oui" and "si" are "yes": of the sheets' words accents may be left out, of a
+    category's name none. Where two answers differ by capitals alone these count.
     """
-    own = {_folded(answer): answer for answer in design.answers if isinstance(answer, str)}
-    exact = len(own) < sum(isinstance(answer, str) for answer in design.answers)
-    known = {} if exact else _translations(design) | own
-    found = [known.get(_folded(answer), answer) if isinstance(answer, str) else answer for answer in answers]
+    texts = [answer for answer in design.answers if isinstance(answer, str)]
+    own = {_uncapped(answer): answer for answer in texts}
+    exact = len(own) < len(texts)
+    # A name but for its accents is another word, and no translation either.
+    taken = {_folded(answer): answer for answer in texts}
+    translated = {
+        text: answer for text, answer in _translations(design).items() if taken.get(text, answer) == answer
+    }
+
+    def spelled(text: str) -> str:
+        return own.get(_uncapped(text)) or translated.get(_folded(text), text)
+
+    found = [spelled(cell) if isinstance(cell, str) and not exact else cell for cell in answers]
     if not {answer for answer in found if isinstance(answer, str)} <= set(design.answers):
         rule = f"each be one of {', '.join(map(repr, design.answers))}"
         if not exact:
@@ -287,10 +297,16 @@ def _translations(design: Any) -> dict[str, str]:
     """Return what the sheets in each language call the answers of a design."""
     texts = [answer for answer in design.answers if isinstance(answer, str)]
     return {
-        _folded(label(answer, words_of(language))): answer
+        _folded(word): answer
         for language in surveys.LANGUAGES
         for answer in texts
+        if (word := label(answer, words_of(language))) != answer
     }
+
+
+def _uncapped(text: str) -> str:
+    """Return a text without capitals."""
+    return normalize("NFC", normalize("NFC", text).casefold())
 
 
 def _folded(text: str) -> str:

@@ -41,11 +41,13 @@ def read_column(source: Path, column: str, separator: str | None, *, as_text: bo
         _check.refuse("--separator", "be one character", separator, "write --separator ';'")
     try:
         if source.suffix.lower() in {".parquet", ".pq"}:
-            table = pq.read_table(source, columns=[column]).select([column])
+            table = pq.read_table(source, columns=[column], use_threads=False).select([column])
         else:
             text = sys.stdin.buffer.read() if str(source) == "-" else source.read_bytes()
             table = pa_csv.read_csv(
                 pa.BufferReader(text),
+                # One column needs no threads, and Arrow's may outlive a command that ends at once.
+                read_options=pa_csv.ReadOptions(use_threads=False),
                 parse_options=pa_csv.ParseOptions(delimiter=separator or _separator(text, column)),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=[column],

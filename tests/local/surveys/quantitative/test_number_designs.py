@@ -233,3 +233,21 @@ def test_designs_and_plans_that_cannot_be_are_refused(make: Any, part: str | Non
     with pytest.raises(ParameterError) as error:
         make()
     assert part in str(error.value)
+
+
+def test_variance_does_not_change_with_the_place_of_zero() -> None:
+    near, far = (
+        UnrelatedNumber(
+            lower=low, upper=low + 3, truth="1/2", other={low + step: "1/4" for step in range(4)}
+        ).variance(1, [0.25] * 4)
+        for low in (0, 10**9 - 3)
+    )
+    assert near == pytest.approx(5.0)
+    assert far == pytest.approx(near)
+
+
+@pytest.mark.parametrize("shares", [[math.nan] * 4, "abc", {0: 1}, [["a"]], [math.inf, 0, 0, 0]])
+def test_variance_refuses_what_is_no_distribution(shares: Any) -> None:
+    design = UnrelatedNumber(lower=0, upper=3, truth="1/2", other=dict.fromkeys(range(4), "1/4"))
+    with pytest.raises(ParameterError, match="distribution must be a share for each number"):
+        design.variance(1, shares)

@@ -107,3 +107,9 @@ def test_few_answers() -> None:
     for bad in ([0, None], [math.nan], ["1"], [3], [0.5]):
         with pytest.raises(ParameterError, match="answers must each be one of"):
             MIXTURE.estimate(bad)
+
+
+def test_a_normal_interval_is_a_number_at_the_highest_level() -> None:
+    design = UnrelatedNumber(lower=0, upper=3, truth="1/2", other=dict.fromkeys(range(4), "1/4"))
+    lower, upper, _ = design.estimate([1] * 5).interval(1 - 2.0**-53, "wald")
+    assert lower == upper == 0.5

@@ -146,13 +146,24 @@ class NumberDesign(Design):
             Its root is the standard error of the mean.
         """
         count = _check.integer("respondents", respondents, minimum=1)
-        shares = np.asarray(distribution, dtype=np.float64)
-        wrong = shares.shape != (self.upper - self.lower + 1,) or bool((shares < 0).any())
-        if wrong or abs(float(shares.sum()) - 1) > 1e-9:
+        rates = self._shares(distribution) @ matrix_of(self.transition)
+        # Around the mean: bounds far from zero leave nothing of a difference of squares.
+        middle = (self.lower + self.upper) / 2
+        apart = self.weights - middle
+        return float(rates @ (apart - rates @ apart) ** 2) / count
+
+    def _shares(self, distribution: Sequence[float]) -> NDArray[np.float64]:
+        """Return checked shares of the numbers."""
+        try:
+            shares = np.asarray(distribution, dtype=np.float64)
+        except (TypeError, ValueError):
+            shares = np.empty(0)
+        right = shares.shape == (self.upper - self.lower + 1,) and bool((shares >= 0).all())
+        # Not "above": no comparison with NaN is true.
+        if not (right and abs(float(shares.sum()) - 1) <= 1e-9):
             rule = "be a share for each number, which add up to 1"
             _check.refuse_type("distribution", rule, distribution, "pass one from lower to upper")
-        rates = shares @ matrix_of(self.transition)
-        return float(rates @ self.weights**2 - (rates @ self.weights) ** 2) / count
+        return shares
 
     @property
     def worst_variance(self) -> float:

@@ -62,7 +62,7 @@ def mean_half_width(
     if method not in _METHODS:
         _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method, "leave it out")
     if method == "wald":
-        return normal_quantile(1 - risk / 2) * math.sqrt(variance / respondents)
+        return -normal_quantile(risk / 2) * math.sqrt(variance / respondents)
     if method == "hoeffding":
         return width * math.sqrt(math.log(2 / risk) / (2 * respondents)) * (1 + _ROUNDING)
     # Each of both sides with half of the risk.

@@ -147,9 +147,10 @@ class ScoreEstimate:
 
         Notes
         -----
-        The latent classes are how many questions of each design are true: answers to questions with the same
-        chances tell no more. Their matrix is the Kronecker product of the designs' own, which are
-        convolutions of two binomial distributions. At most 512 classes are fitted.
+        They are fitted to how many "yes" each respondent gave to the questions of each design, and the latent
+        classes are how many of these are true: which of them had a "yes" is not used. The classes' matrix is
+        the Kronecker product of the designs' own, which are convolutions of two binomial distributions.
+        At most 512 classes are fitted.
         """
         groups = self._groups()
         classes = math.prod(len(group) + 1 for group in groups)
