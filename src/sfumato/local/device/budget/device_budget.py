@@ -12,9 +12,9 @@ r"""The budget of one device over all collections: no report is drawn that it ha
 Guarantee: all that a device sends through its budget is ``lifetime_epsilon``-DP, and all that it pays for on
 one day ``daily_epsilon``-DP, whoever sees it and however the questions were chosen: replace-one for all
 values of the device at once, where answers are memoized between histories alike in the changes of what is
-memoized (see `sfumato.local.device.longitudinal.memory`). Memos count on the day on which they are paid for, with all
-reports that are ever made of them: what is sent on a later day may lose as much as they cost besides the cap
-of that day.
+memoized (see `sfumato.local.device.longitudinal.memory`). Memos count on the day on which they are paid for,
+with all reports that are ever made of them: what is sent on a later day may lose as much as they cost besides
+the cap of that day.
 
 Proof. Count a report as sent when it is paid for, and so all memos of a question, of which its reports are
 made. Fix two histories of values, and what was sent so far. Whether and what the device is asked, whether it
