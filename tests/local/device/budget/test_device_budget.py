@@ -197,6 +197,51 @@ def test_memos_are_paid_for_once_and_again_when_they_are_lost(place: Path, tmp_p
             made(tmp_path / "low", max_epsilon=0.5).report(store.client(MEMOS), "b")
 
 
+def test_as_many_are_drawn_as_are_paid_for(place: Path) -> None:
+    class Growing(list[str]):
+        """Longer at each reading."""
+
+        def __iter__(self) -> Any:
+            self.append("no")
+            return list.__iter__(self)
+
+    budget = made(place)
+    assert len(budget.randomize_batch(OTHER, (value for value in YES_NO.values))) == 2
+    assert left(budget)[0] == 0.5
+    assert len(budget.randomize_batch(OTHER, Growing())) == 1
+    assert left(budget)[0] == 0.25
+
+
+def test_memos_of_a_seed_are_not_for_a_real_budget(place: Path, tmp_path: Path) -> None:
+    budget = made(place, lifetime_epsilon=8.0, daily_epsilon=8.0)
+    with MemoStore.create(tmp_path / "memos", bytes(32), simulated=True) as store:
+        client = store.client(MEMOS)
+        client.report("a", rng=1)
+        with pytest.raises(SimulatedCharge, match="rng must be None"):
+            budget.report(client, "a")
+    assert left(budget)[1] == 8.0
+
+
+def test_threads_that_report_of_one_memo_store_pay_once(place: Path, tmp_path: Path) -> None:
+    budget = made(place, lifetime_epsilon=8.0, daily_epsilon=8.0)
+    with MemoStore.create(tmp_path / "memos", bytes(32)) as store:
+        client = store.client(MEMOS)
+        both = threading.Barrier(4)
+
+        def ask() -> None:
+            both.wait()
+            for _ in range(5):
+                budget.report(client, "a")
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert client.generation == 21
+    assert left(budget)[1] == 6.0
+
+
 def test_memos_of_any_older_store_are_paid_for_again(place: Path, tmp_path: Path) -> None:
     budget = made(place, lifetime_epsilon=20.0, daily_epsilon=20.0)
     key, path = bytes(32), tmp_path / "memos"

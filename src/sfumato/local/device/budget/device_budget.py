@@ -9,12 +9,15 @@ r"""The budget of one device over all collections: no report is drawn that it ha
 >>> len(budget.randomize(asked, "yes")), budget.remaining().today
 (5, 1.25)
 
-Guarantee: all that a device sends through its budget is ``lifetime_epsilon``-DP, and all that it sends on one
-day ``daily_epsilon``-DP, whoever sees it and however the questions were chosen: replace-one for all values of
-the device at once, where answers are memoized between histories alike in the changes of what is memoized (see
-`sfumato.local.device.longitudinal.memory`).
+Guarantee: all that a device sends through its budget is ``lifetime_epsilon``-DP, and all that it pays for on
+one day ``daily_epsilon``-DP, whoever sees it and however the questions were chosen: replace-one for all
+values of the device at once, where answers are memoized between histories alike in the changes of what is
+memoized (see `sfumato.local.device.longitudinal.memory`). Memos count on the day on which they are paid for,
+with all reports that are ever made of them: what is sent on a later day may lose as much as they cost besides
+the cap of that day.
 
-Proof. Fix two histories of values, and what was sent so far. Whether and what the device is asked, whether it
+Proof. Count a report as sent when it is paid for, and so all memos of a question, of which its reports are
+made. Fix two histories of values, and what was sent so far. Whether and what the device is asked, whether it
 answers and what that costs, are functions of the specifications, of what was asked and answered before, and
 of the clock: the same for both histories. Each answer multiplies the ratio of their likelihoods by at most
 :math:`e^{c}`, where c is what it costs; so the ratio of all answers is at most e to the sum of what was paid,
@@ -25,8 +28,9 @@ not answered, at no cost: that no answer comes is outside of the guarantee, as i
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -48,6 +52,8 @@ from sfumato.numerics.randomness.source import Rng, random_source
 __all__ = ["BudgetRemaining", "DeviceBudget"]
 
 _MAX_CAP: Final = 4096.0
+_REPORTING: Final = threading.Lock()
+"""Held from a memo's payment to its report: two at one generation of the store would look like a lost one."""
 
 
 @final
@@ -270,6 +276,8 @@ class DeviceBudget:
             See `randomize`.
         """
         _check.instance("randomizer", randomizer, Randomizer, "pass protocol.device")
+        if isinstance(values, list | tuple | Iterator):
+            values = list(values)  # read once: as many are drawn as are paid for
         source, count = random_source(rng), _reportable(randomizer, values)
         self._pay(randomizer, count, randomizer.digest, source.simulated)
         return ReportBatch(
@@ -335,8 +343,10 @@ class DeviceBudget:
         _check.instance("client", client, MemoClient, "pass store.client(randomizer)")
         source, randomizer = random_source(rng), client.protocol
         _reportable(randomizer, [value])
-        self._pay(randomizer, 1, randomizer.digest, source.simulated, client)
-        return client.report(value, source)
+        simulated = source.simulated or client.simulated
+        with _REPORTING:
+            self._pay(randomizer, 1, randomizer.digest, simulated, client)
+            return client.report(value, source)
 
     def _pay(
         self,
@@ -349,7 +359,9 @@ class DeviceBudget:
         """Write down what some reports cost, or refuse them."""
         with self._file.changing() as state:
             if simulated and not state.simulated:
-                raise SimulatedCharge("rng must be None for a real budget; create(..., simulated=True)")
+                raise SimulatedCharge(
+                    "rng must be None for a real budget, and no memo of a seed; create(..., simulated=True)"
+                )
             begin_day(state, self._clock())
             pay(state, randomizer, count, collection.hex(), client)
 

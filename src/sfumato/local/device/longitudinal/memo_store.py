@@ -308,6 +308,11 @@ class MemoClient:
         return self._store.generation
 
     @property
+    def simulated(self) -> bool:
+        """Whether memos may follow from a seed."""
+        return self._store.simulated
+
+    @property
     def memos(self) -> int:
         """How many memos were drawn: private, it stays on the device."""
         return 0 if self.memory is None else int(self.memory.used[0])
