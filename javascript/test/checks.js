@@ -283,6 +283,13 @@ export async function checkBudget(vectors) {
   same(budget.spent, 2, "what a refused report costs");
   later.charge(0.1);
   same(later.spent > 2.1, true, "parts are rounded up");
+  for (const wrong of [NaN, -1, Infinity, "0.1"]) {
+    const before = later.spent;
+    await refused(() => later.charge(wrong), /^epsilon must be at most/, `a charge of ${wrong}`);
+    same(later.spent, before, "what a wrong charge costs");
+  }
+  const deaf = new Budget({ lifetime: 2, storage: { getItem: () => null, setItem() {} } });
+  await refused(() => deaf.charge(1), /^storage must hold what was written/, "a storage that forgets");
   for (const text of ["", "-1", "1.5", "x"]) {
     held.setItem("sfumato-budget", text);
     await refused(() => made.randomize("a"), /^storage must hold/, "a damaged storage");
