@@ -42,10 +42,11 @@ export class Budget {
   /** Spend an epsilon, or refuse and spend nothing. */
   charge(epsilon) {
     const after = this.#units() + Math.ceil(epsilon * UNIT);
-    if (after > this.#lifetime) {
+    if (typeof epsilon !== "number" || !(epsilon >= 0 && after <= this.#lifetime)) {
       refuse("epsilon", `be at most ${this.left}, which is left of the budget`, epsilon, "do not answer this question");
     }
     this.#storage.setItem(this.#name, String(after));
+    if (this.#units() < after) refuse("storage", "hold what was written", "an older text", "pass one that lasts");
   }
 }
 

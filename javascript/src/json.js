@@ -24,7 +24,10 @@ function unmarked(value) {
   if (typeof value === "string") return value[0] === "s" ? value.slice(1) : numeral(value.slice(1));
   if (value === null || typeof value !== "object") return value;
   const made = Object.create(null);
-  for (const key of Object.keys(value)) made[key.slice(1)] = unmarked(value[key]);
+  for (const key of Object.keys(value)) {
+    if (key[0] !== "s") throw 0; // a number without quotes
+    made[key.slice(1)] = unmarked(value[key]);
+  }
   return made;
 }
 

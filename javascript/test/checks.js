@@ -158,7 +158,8 @@ export async function checkRefusals(vectors, sealed) {
 }
 
 /** The canonical text is Python's, and no key of a document is special. */
-export function checkCanonical() {
+export async function checkCanonical() {
+  await refused(() => parse("text", "{1:2}"), /^text must be well-formed JSON/, "a key without quotes");
   const text = '[1e16,1e15,0.0001,1e-5,1.5e-7,123456789012345680.0,5e-324,-0.0,1e22,1.0,0.1,18446744073709551615,"π\\n\\u007f😀"]';
   const wanted = "[1e+16,1000000000000000.0,0.0001,1e-05,1.5e-07,1.2345678901234568e+17,5e-324,-0.0,1e+22,1.0,0.1,18446744073709551615,\"\\u03c0\\n\\u007f\\ud83d\\ude00\"]";
   same(canonical(parse("text", text)), wanted, "canonical text");
@@ -283,6 +284,13 @@ export async function checkBudget(vectors) {
   same(budget.spent, 2, "what a refused report costs");
   later.charge(0.1);
   same(later.spent > 2.1, true, "parts are rounded up");
+  for (const wrong of [NaN, -1, Infinity, "0.1"]) {
+    const before = later.spent;
+    await refused(() => later.charge(wrong), /^epsilon must be at most/, `a charge of ${wrong}`);
+    same(later.spent, before, "what a wrong charge costs");
+  }
+  const deaf = new Budget({ lifetime: 2, storage: { getItem: () => null, setItem() {} } });
+  await refused(() => deaf.charge(1), /^storage must hold what was written/, "a storage that forgets");
   for (const text of ["", "-1", "1.5", "x"]) {
     held.setItem("sfumato-budget", text);
     await refused(() => made.randomize("a"), /^storage must hold/, "a damaged storage");

@@ -15,7 +15,7 @@ async function everything() {
   checks.checkBlake2b(blake2b);
   await checks.checkSecure(vectors);
   await checks.checkBudget(vectors);
-  checks.checkCanonical();
+  await checks.checkCanonical();
   checks.checkErased();
   const text = await answer(new URL("/v1/collection", run.url));
   const budget = new Budget({ lifetime: run.epsilon * run.values.length, storage: localStorage });
