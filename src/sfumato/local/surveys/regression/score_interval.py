@@ -86,7 +86,9 @@ def penalized_maximum(problem: Problem, best: Maximum) -> Array:
 def score_bounds(
     problem: Problem, middle: Array, direction: Array, level: float, *, reach: float
 ) -> tuple[float, float]:
-    """Return the values of a combination of coefficients that the two-sided score test does not reject.
+    """Return the ends of the values around a maximum that the two-sided score test does not reject.
+
+    Values beyond a gap, which the test mostly accepts too, are left out.
 
     Parameters
     ----------
