@@ -127,4 +127,4 @@ def _end(problem: Problem, at: Array, direction: Array, target: float, reach: fl
         if far >= limit:
             return math.copysign(math.inf, reach)
         near, far = far, min(2 * far, far + max(abs(reach), far) / _STEPS, limit)
-    return middle + side * float(brentq(excess, near, far, xtol=_NEAR * far, rtol=1e-9))
+    return middle + side * float(brentq(excess, near, far, xtol=max(1e-300, _NEAR * far), rtol=1e-9))
