@@ -51,6 +51,8 @@ def test_answers_that_are_nearly_the_truth_give_the_fit_of_statsmodels() -> None
         ({"design": None}, "design must be"),
         ({"predictors": {"x": [1.0] * 8}}, "be linearly independent"),
         ({"predictors": {"x": [0.0] * 7 + [1.0]}}, "determine no coefficient by one row"),
+        ({"predictors": {"x": [1e200, 0.0] * 4}}, "between 1e-100 and 1e.100 in size"),
+        ({"predictors": {"x": [5e-324, 0.0] * 4}}, "between 1e-100 and 1e.100 in size"),
         ({"predictors": {"x": range(7)}}, "have a row for each answer"),
         ({"predictors": {"intercept": range(8)}}, "not be called 'intercept'"),
         ({"answers": [0, 5] * 4}, "answers must each be one of"),

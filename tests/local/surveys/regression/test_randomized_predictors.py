@@ -167,6 +167,8 @@ def test_an_answer_in_the_place_of_the_truth_is_biased_and_this_is_not() -> None
         ({"outcome": np.arange(20)}, "be 0 and 1"),
         ({"outcome": ["a"] * 20}, "be a column of finite numbers"),
         ({"outcome": [3.0] * 20, "family": "linear"}, "outcome must have two values or more"),
+        ({"outcome": [1e200, 0.0] * 10, "family": "linear"}, "between 1e-100 and 1e.100 in size"),
+        ({"predictors": {"x": [1e308, -1e308] * 10}}, "between 1e-100 and 1e.100 in size"),
         ({"family": "probit"}, "family must be"),
         ({"family": "linear", "design": DIE}, "be None for a linear outcome"),
         ({"predictors": {"x": [1.0] * 20}}, "be linearly independent"),
@@ -202,7 +204,7 @@ def test_names_levels_and_methods_are_checked() -> None:
 @pytest.mark.exhaustive
 @cases("kind", ["linear", "logistic", "randomized"])
 def test_intervals_cover(kind: str) -> None:
-    runs, true = 100, (0.3, 0.5, 1.0)
+    runs, true = 55, (0.3, 0.5, 1.0)
     held, wald = 0, np.zeros(3, int)
     for seed in range(runs):
         rng = np.random.default_rng(seed)
@@ -219,5 +221,5 @@ def test_intervals_cover(kind: str) -> None:
         wald += np.abs(fit.coefficients - true) <= 1.959964 * fit.stddev
         lower, upper, _ = fit.interval("a")
         held += lower <= true[2] <= upper
-    covers(held, runs, 0.93, claimed=1 - 1e-8)
-    covers(wald, runs, 0.92, claimed=1 - 1e-8)
+    covers(held, runs, 0.93, claimed=1 - 1e-12)
+    covers(wald, runs, 0.92, claimed=1 - 1e-12)

@@ -90,6 +90,15 @@ def test_score_and_profile_agree_where_many_answered() -> None:
     assert fit.score_test("x", 0.0).p_value == pytest.approx(fit.likelihood_ratio_test("x").p_value, abs=1e-3)
 
 
+def test_a_level_next_to_0_is_the_estimate() -> None:
+    x = np.arange(40.0) % 7
+    fit = logistic_regression(DIE, [0, 1, 1, 0, 0] * 8, {"x": x})
+    lower, upper, _ = fit.interval("x", 5e-324)
+    assert lower == upper == pytest.approx(fit.coefficients[1])
+    lower, upper, _ = fit.interval("x", 5e-324, method="score")
+    assert lower == upper
+
+
 @pytest.mark.exhaustive
 def test_it_holds_the_truth_at_6_of_300_as_often_as_it_says() -> None:
     rng, held, profile = np.random.default_rng(4), np.zeros(3, int), np.zeros(3, int)

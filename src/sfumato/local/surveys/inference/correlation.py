@@ -63,7 +63,8 @@ class RandomizedCorrelation:
         Parameters
         ----------
         level : float
-            Wanted coverage, strictly between 0 and 1, which it has in the limit of many respondents.
+            Wanted coverage, strictly between 0 and 1, which it has in the limit of many respondents. With few
+            it covers less if a number has heavy tails: see the notes.
 
         Returns
         -------

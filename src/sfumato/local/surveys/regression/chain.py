@@ -24,6 +24,7 @@ RandomizedTrait: TypeAlias = tuple[str, BinaryDesign, Any]
 """A name, its design, and the index of each respondent's answer."""
 
 _MOST: Final = 4
+_LARGEST: Final = 1e100
 _CONSTANT: Final = 1e-12
 _INDEPENDENT: Final = 1e-10
 
@@ -101,6 +102,10 @@ def numbers(name: str, values: Any) -> Array:
     found = np.asarray(values)
     if found.ndim != 1 or found.dtype.kind not in "buif" or not np.isfinite(found.astype(np.float64)).all():
         _check.refuse_type(name, "be a column of finite numbers", values, "leave out who has none")
+    largest = float(np.abs(found.astype(np.float64)).max(initial=0.0))
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        rule = f"have its largest number between {1 / _LARGEST:g} and {_LARGEST:g} in size"
+        _check.refuse_type(name, rule, values, "take another unit")
     return found.astype(np.float64)
 
 

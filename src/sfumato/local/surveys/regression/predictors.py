@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from sfumato import _check
 
 __all__ = ["predictor_matrix"]
+
+_LARGEST: Final = 1e100
+"""Beyond it, and below its inverse, squares and products leave the range of floats."""
 
 
 def predictor_matrix(
@@ -35,7 +38,8 @@ def predictor_matrix(
     Raises
     ------
     ParameterError
-        If a column is missing, is not numeric, or has an entry that is not finite; no entry is shown.
+        If a column is missing, is not numeric, has an entry that is not finite, or has a largest one beyond
+        1e100 or below 1e-100 in size; no entry is shown.
 
     Examples
     --------
@@ -81,7 +85,12 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
         _check.refuse_type(
             name, rule, found, "code categories as columns of 0 and 1, one fewer than there are"
         )
-    numbers = found.astype(np.float64)
+    with np.errstate(over="ignore"):
+        numbers = found.astype(np.float64)
     if not np.isfinite(numbers).all():
         _check.refuse_type(name, rule, found, "leave out respondents with a missing predictor")
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+        rule = f"have its largest number between {1 / _LARGEST:g} and {_LARGEST:g} in size"
+        _check.refuse_type(name, rule, found, "take another unit")
     return numbers

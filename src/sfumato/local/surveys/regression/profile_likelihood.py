@@ -95,7 +95,7 @@ def profile_bound(problem: Objective, best: Maximum, direction: Array, level: fl
         if far >= limit:
             return math.copysign(math.inf, reach)
         near, far = far, min(2 * far, far + max(abs(reach), far) / _STEPS, limit)
-    return middle + side * float(brentq(excess, near, far, xtol=_NEAR * first, rtol=1e-9))
+    return middle + side * float(brentq(excess, near, far, xtol=max(1e-300, _NEAR * first), rtol=1e-9))
 
 
 def extrapolated(path: dict[float, Array], distance: float) -> Array:

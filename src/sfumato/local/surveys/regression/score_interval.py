@@ -86,7 +86,9 @@ def penalized_maximum(problem: Problem, best: Maximum) -> Array:
 def score_bounds(
     problem: Problem, middle: Array, direction: Array, level: float, *, reach: float
 ) -> tuple[float, float]:
-    """Return the values of a combination of coefficients that the two-sided score test does not reject.
+    """Return the ends of the values around a maximum that the two-sided score test does not reject.
+
+    Values beyond a gap, which the test mostly accepts too, are left out.
 
     Parameters
     ----------
@@ -125,4 +127,4 @@ def _end(problem: Problem, at: Array, direction: Array, target: float, reach: fl
         if far >= limit:
             return math.copysign(math.inf, reach)
         near, far = far, min(2 * far, far + max(abs(reach), far) / _STEPS, limit)
-    return middle + side * float(brentq(excess, near, far, xtol=_NEAR * far, rtol=1e-9))
+    return middle + side * float(brentq(excess, near, far, xtol=max(1e-300, _NEAR * far), rtol=1e-9))
