@@ -98,6 +98,21 @@ def test_batches_health_and_metrics_are_for_no_page() -> None:
     assert 204 not in {status for status, _ in found}
 
 
+def test_the_paths_of_one_collection_of_many_are_allowed_alike() -> None:
+    names = (
+        "/week-7/v1/reports",
+        "/week-7/v1/keys",
+        "/v1/collections",
+        "/week-7/v1/batches/1",
+        "/v1/reports/x",
+    )
+    found = answers([("OPTIONS", path, [(b"origin", PAGE), *ASKS]) for path in names], [PAGE.decode()])
+    assert [status for status, _ in found[:3]] == [204] * 3
+    methods = [headers[b"access-control-allow-methods"] for _, headers in found[:3]]
+    assert methods == [b"POST", b"GET", b"GET"]
+    assert [allowed(headers) for _, headers in found] == [PAGE] * 3 + [None] * 2
+
+
 def test_without_a_list_nothing_is_added() -> None:
     asked = [
         ("POST", "/v1/reports", [(b"origin", PAGE)]),

@@ -46,6 +46,19 @@ def test_an_option_is_before_the_environment_and_that_before_the_file(tmp_path: 
     assert pair.listening(print).certificate == (tmp_path / "a.pem", Path("/b.pem"))
 
 
+def test_origins_are_a_list_wherever_they_are_stated(tmp_path: Path) -> None:
+    pages = 'origins = ["https://a.example:443", "http://b.example"]'
+    assert settled(tmp_path, "").listening(print).origins == ()
+    assert settled(tmp_path, pages).listening(print).origins == ("https://a.example", "http://b.example")
+    found = settled(tmp_path, pages, SFUMATO_SERVE_ORIGINS='["https://c.example"]')
+    assert found.listening(print).origins == ("https://c.example",)
+    found = settled(tmp_path, pages, {"origins": ["https://d.example"]})
+    assert found.listening(print).origins == ("https://d.example",)
+    for value in ('"https://a.example"', '["*"]', "[1]"):
+        with pytest.raises(ParameterError, match="origins: origins must be"):
+            settled(tmp_path, f"origins = {value}")
+
+
 def test_each_mistake_names_its_place_the_rule_the_value_and_a_remedy(tmp_path: Path) -> None:
     file = str(tmp_path / "collector.toml")
     for text, environment, told in (
