@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from sfumato.server import Shuffler
 from sfumato.server.counters import Counters
 from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
+from sfumato.server.periods.collection_window import CollectionWindow
 from sfumato.server.web import Front
 from tests.server.setting import SHUFFLER, collection, envelope, memory_folder
 
@@ -280,3 +282,19 @@ def test_other_traffic_is_left_alone(shuffler: Shuffler) -> None:
             assert sent == []
 
     asyncio.run(run())
+
+
+def test_what_began_in_time_and_came_late_is_late(shuffler: Shuffler) -> None:
+    """The window closes while a body is read: between its first look at the clock and its second."""
+    at = datetime(2027, 1, 11, tzinfo=UTC)
+
+    async def run() -> tuple[Answer | None, int]:
+        said: list[str] = []
+        async with front(shuffler, said) as (app, _):
+            seconds = iter((at.timestamp() - 1, at.timestamp()))
+            app.window = CollectionWindow(expires=at, now=lambda: next(seconds))
+            return await post(app, envelope(MADE, 1)), shuffler.progress[1]
+
+    answer, waiting = asyncio.run(run())
+    assert answer is not None
+    assert (answer[0], waiting) == (410, 0)

@@ -183,6 +183,9 @@ class SecretKey:
             If others may read it, it is no key of that role, or it is damaged; the message shows nothing of
             it.
         """
+        if path.name.startswith(_LINE.format(role=role)):
+            # The line of a key, where the name of its file belongs: it is not shown.
+            _check.refuse_type("the key's file", "be the name of a file", path, "write the key to a file")
         try:
             with path.open("rb") as file:
                 mode, content = os.fstat(file.fileno()).st_mode, file.read(_LONGEST)

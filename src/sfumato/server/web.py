@@ -171,8 +171,7 @@ class Front:
         return path in _PUBLIC
 
     async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
-        if (closed := self.window.closed()) is not None:
-            raise Refused(*_CLOSED[closed], closed)
+        self._require_open()
         if length.isdigit() and int(length[:20]) > self._body:
             raise Refused(413, f"a request has at most {self._body} bytes", "large")
         with self._room.reserved() as reserve:
@@ -187,7 +186,12 @@ class Front:
                 if len(body) > self._body:
                     raise Refused(413, f"a request has at most {self._body} bytes", "large")
                 reserve(len(body))
+            self._require_open()  # what began in time and came late is late
             await self._stored(body, send)
+
+    def _require_open(self) -> None:
+        if (closed := self.window.closed()) is not None:
+            raise Refused(*_CLOSED[closed], closed)
 
     async def _stored(self, body: bytearray, send: Send) -> None:
         width = self._width

@@ -175,3 +175,23 @@ def test_each_mistake_names_its_place(folder: Path) -> None:
         read(folder, good + key, head="")
     with pytest.raises(ParameterError, match="default must set what is known here, got 'c'; it may be a"):
         read(folder, good + key, head='folder = "s"\ndefault = "c"')
+
+
+def test_a_secret_where_a_name_belongs_is_not_shown(folder: Path) -> None:
+    line = (folder / "old.key").read_text().strip()
+    for text in (
+        f'[collections.a]\nfile = "a.json"\nkey = "{line}"\n',
+        f'[collections.a]\nfile = "a.json"\n[[collections.a.keys]]\nfile = "{line}"\n',
+        f'[collections.a]\nfile = "a.json"\n[[collections.a.keys]]\nenvironment = "{line}"\n',
+    ):
+        with pytest.raises(ParameterError, match=r"must be the name of a (file|variable)") as caught:
+            read(folder, text)
+        assert line[-20:] not in str(caught.value)
+
+
+def test_one_question_is_served_once_whatever_its_batches(folder: Path) -> None:
+    tables = [f'[collections.a{n}]\nfile = "p.json"\nname = "x"\nbatch-size = {n}\n' for n in (4, 5)]
+    with pytest.raises(ParameterError, match="a5 must be another collection, but it is that of a4"):
+        read(folder, "".join(tables), PLAIN)
+    with pytest.raises(ParameterError, match="got 'counters'; choose such a name"):
+        read(folder, '[collections.counters]\nfile = "p.json"\n', PLAIN)

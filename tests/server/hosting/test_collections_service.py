@@ -173,11 +173,17 @@ def test_it_goes_on_with_other_keys_times_and_collections(killed: bool) -> None:
                 "collections.week-8 must stay the same collection" in process.line("reload-failed")["message"]
             )
             (folder / "week-8.json").unlink()
+            (folder / "later.json").write_text(json.dumps(eight.specification()))
+            write(folder, table("week-7"), OLD, table("later", 'key = "old.key"'))
+            process.reload()  # under another name its devices would count again
+            assert "must stay week-8, got 'later'" in process.line("reload-failed")["message"]
             assert ask(one, "/week-8/v1/reports", sent(eight, 1)) == taken
             changed = HEAD.replace("port = 0\n", "port = 1\n", 1)
-            write(folder, table("week-7"), NEW, OLD, table("week-8", 'key = "old.key"'), head=changed)
+            slower = table("week-8", 'key = "old.key"', "rate = 9", f"expires = {FUTURE}")
+            write(folder, table("week-7"), NEW, OLD, slower, head=changed)
             process.reload()
-            assert process.line("restart-needed")["settings"] == ["port"]
+            assert process.line("reloaded")["times"] == ["week-8"]
+            assert process.line("restart-needed")["settings"] == ["port", "collections.week-8.rate"]
             one.close()
             operator.close()
             if not killed:

@@ -28,7 +28,8 @@ from sfumato.server.shuffler import Shuffler, collection_of
 __all__ = ["PLAIN", "SHUFFLED", "CollectionKind", "CollectionSettings", "read_collections"]
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_TAKEN: Final = ("v1", "healthz", "metrics")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_TAKEN: Final = ("v1", "healthz", "metrics", "counters")
 _KEYS: Final = ("file", "environment", "public", "offered", "until")
 _LONGEST: Final = 1 << 28
 _BATCH_SIZE: Final = 1000
@@ -58,7 +59,7 @@ class CollectionSettings(ABC):
     @property
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
-        """What must stay the same while a process has the collection open."""
+        """What must stay the same while a process has the collection open; first of all its id."""
 
     @abstractmethod
     def open(self, folder: Path) -> Collector:
@@ -133,13 +134,13 @@ def read_collections(file: Table, kind: CollectionKind) -> dict[str, CollectionS
         _check.refuse_state(where, "state a collection", "there is none", "begin one by [collections.NAME]")
     outer = Table(file.file, "collections", tables, tuple(tables))
     found: dict[str, CollectionSettings] = {}
-    known: dict[tuple[object, ...], str] = {}
+    known: dict[object, str] = {}
     for name in tables:
         if not _NAME.fullmatch(name) or name in _TAKEN:
             rule = f"name each with a-z, 0-9 and -, at most 64 of them, and not {', '.join(_TAKEN)}"
             _check.refuse(where, rule, name, "choose such a name")
         made = _read(name, outer.table(name, kind.known), kind)
-        twin = known.setdefault(made.identity, name)
+        twin = known.setdefault(made.identity[0], name)  # of two stores, each would count a device
         if twin != name:
             remedy = "leave one out, or make another collection"
             _check.refuse_state(outer.where(name), "be another collection", f"it is that of {twin}", remedy)
@@ -200,6 +201,9 @@ def _read_key(table: Table) -> ShufflerKey:
 
 
 def _secret(table: Table, variable: str) -> SecretKey:
+    if not _VARIABLE.fullmatch(variable):
+        remedy = "name the variable; the key itself does not belong into this file"
+        _check.refuse_type(table.where("environment"), "be the name of a variable", variable, remedy)
     if not os.environ.get(variable):
         rule = "name a variable of the environment that is set"
         _check.refuse(table.where("environment"), rule, variable, "set it before the process starts")

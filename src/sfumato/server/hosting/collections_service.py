@@ -99,12 +99,16 @@ class _Running:
         If one cannot be opened, nothing has changed.
         """
         before, new = self.hosted, {}
+        names = {each.settings.identity[0]: name for name, each in before.items()}
         for name, settings in wanted.items():
             known = before.get(name)
             if known is not None and known.settings.identity != settings.identity:
                 rule = "stay the same collection while the process runs"
                 remedy = "give the new one a name of its own"
                 _check.refuse_state(f"collections.{name}", rule, "another one is stated", remedy)
+            old = names.get(settings.identity[0], name)
+            if old != name:  # a new folder knows none of the nonces that were taken
+                _check.refuse("name of the collection", f"stay {old}", name, "leave the name as it is")
         try:
             for name, settings in wanted.items():
                 if name not in before:
@@ -145,6 +149,7 @@ class _Running:
     def _reload(self, app: CollectionsFront, service: ServiceSettings) -> None:
         fresh, collections = self._configuration.read()
         before = self.hosted
+        old = {name: each.settings for name, each in before.items()}
         gone = self.change(collections)
         app.hosted, app.default = self.hosted, fresh.default
         for each in gone:
@@ -153,10 +158,13 @@ class _Running:
             "collections": list(self.hosted),
             "opened": [name for name in self.hosted if name not in before],
             "closed": [each.settings.name for each in gone],
+            "times": [n for n, each in collections.items() if n in old and each.window != old[n].window],
         }
         self._log("reloaded", f"collections: {', '.join(self.hosted)}", **facts)
         fixed = [name for name in SETTINGS if name != "default"]
-        if changed := [name for name in fixed if fresh.values[name] != service.values[name]]:
+        changed = [name for name in fixed if fresh.values[name] != service.values[name]]
+        rates = [n for n, each in collections.items() if n in old and each.rate != old[n].rate]
+        if changed := [*changed, *(f"collections.{name}.rate" for name in rates)]:
             text = f"a restart is needed for: {', '.join(changed)}"
             self._log("restart-needed", text, level="warning", settings=changed)
 
