@@ -49,10 +49,11 @@ class PublicQuestion:
     this question alone, so that it counts once.
 
     Guarantee: the loss of ``randomizer`` under replace-one, against everybody: the nonce is a function of the
-    device's secret and of public values, not of its answer. A record states the randomizer that made it and
-    not the question: whoever saw one may send it to another question with the same randomizer, where it is one
-    more forged report. That a device takes part, when, from what address
+    device's secret and of public values, not of its answer. That a device takes part, when, from what address
     and in which questions is outside of it. Several questions cost the sum of their losses.
+
+    A record states the randomizer that made it and not the question: whoever saw one may send it to another
+    question with the same randomizer, where it is one more forged report.
 
     Examples
     --------
