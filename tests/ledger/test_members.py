@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sfumato.errors import LedgerMismatch, ParameterError
 from sfumato.ledger import Budget, Ledger, LedgerView, Member, Role
+from sfumato.ledger.log.key_points import is_point_of_large_order
 from sfumato.privacy import PureDP
 from tests.cases import cases
 
@@ -69,6 +70,32 @@ def test_a_requested_budget_is_granted_or_declined(ledger: Ledger) -> None:
     ]
     assert ledger.accounts()[0].charges == 3
     assert ledger.verify().sound
+
+
+WEAK = {
+    "neutral": "01" + "00" * 31,
+    "of order 2": "ec" + "ff" * 30 + "7f",
+    "of order 4": "00" * 32,
+    "of order 8": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "another of order 8": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "neutral, in excess of p": "ee" + "ff" * 30 + "7f",
+    "no point": "02" + "00" * 31,
+}
+
+
+@cases("name", list(WEAK))
+def test_a_key_under_which_anybody_signs_is_refused(ledger: Ledger, name: str) -> None:
+    with pytest.raises(ParameterError, match="Ed25519 key under which nobody else can sign"):
+        ledger.members.register_key("ada", WEAK[name], by="carl")
+
+
+def test_what_is_refused_of_weak_keys_is_a_forgery() -> None:
+    """R neutral and s = 0 sign, under the neutral key, whatever is said; and no key that is drawn is weak."""
+    neutral = bytes.fromhex(WEAK["neutral"])
+    Ed25519PublicKey.from_public_bytes(neutral).verify(neutral + bytes(32), b"whatever")
+    for seed in range(8):
+        key = Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32).public_key()
+        assert is_point_of_large_order(key.public_bytes_raw().hex())
 
 
 def test_who_holds_the_ledger_can_always_make_a_curator(ledger: Ledger) -> None:

@@ -249,6 +249,45 @@ def test_a_key_that_the_asker_registered_signs_nothing_of_theirs(ledger: Ledger)
         ledger.reviews.approve(approval, approval.sign(own))
 
 
+def test_a_reviewer_who_changed_their_mind_is_not_replayed(ledger: Ledger) -> None:
+    """Who asked kept rita's signature, and asks again after she returned the release."""
+    ledger.reviews.request(1, by="ada")
+    approval = ledger.reviews.approval(1, by="rita")
+    signature = approval.sign(KEYS["rita"])
+    ledger.reviews.approve(approval, signature)
+    ledger.reviews.send_back(1, by="rita", comment="a column says too much")
+    ledger.reviews.request(1, by="ada")
+    with pytest.raises(ParameterError, match="approval must be about this release"):
+        ledger.reviews.approve(approval, signature)
+    with pytest.raises(ParameterError, match="signature must be one of the approval"):
+        ledger.reviews.approve(ledger.reviews.approval(1, by="rita"), signature)
+    assert ledger.reviews.of(1).state == "requested"
+
+
+def test_who_ever_asked_for_the_review_signs_nothing_of_it(ledger: Ledger) -> None:
+    """A charge to nobody's account: of ada's it tells by her request only, though dora asks after her."""
+    ledger.members.set_roles("dora", {Role.CURATOR}, by="carl")
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), b"nobody's")
+    ledger.reviews.request(2, by="ada")
+    ledger.reviews.send_back(2, by="rita", comment="later")
+    ledger.reviews.request(2, by="dora")
+    with pytest.raises(ParameterError, match="by must be another than who asked"):
+        approve(ledger, "ada", 2)
+    approve(ledger, "rita", 2)
+
+
+@cases("name", ["Ada", " ada", "ada ", "ADA", "\uff41da", "ada\ufe0f"])
+def test_another_spelling_of_the_asker_is_the_asker(ledger: Ledger, name: str) -> None:
+    if not ledger.reviews.all():
+        ledger.reviews.request(1, by="ada")
+    key = Ed25519PrivateKey.generate()
+    ledger.members.set_roles(name, {Role.REVIEWER, Role.CURATOR}, by="carl")
+    ledger.members.register_key(name, key.public_key(), by="carl")
+    approval = ledger.reviews.approval(1, by=name)
+    with pytest.raises(ParameterError, match="by must be another than who asked"):
+        ledger.reviews.approve(approval, approval.sign(key))
+
+
 def test_simulated_noise_is_not_published(open_ledger: Open) -> None:
     ledger = open_ledger(simulated=True)
     ledger.members.set_roles("carl", {Role.CURATOR})

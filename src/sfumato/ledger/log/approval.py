@@ -32,6 +32,8 @@ class Approval:
         The hash of the chain with that charge, in hexadecimal.
     payload : str
         The SHA-256 of the release's bytes, in hexadecimal.
+    request : str
+        The hash of the chain with the request for review that this answers, in hexadecimal; "" before one.
     by : str
         Who signs.
     comment : str
@@ -40,12 +42,15 @@ class Approval:
     Notes
     -----
     The statement depends on the release, so whoever signs it has been shown these very bytes or their hash,
-    and a signature under one release, charge or ledger is worth nothing under another.
+    and a signature under one release, charge or ledger is worth nothing under another. It answers one
+    request: of a release that was returned and asked for again, it approves nothing.
 
     Examples
     --------
     >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    >>> approval = Approval(ledger="6f1c", number=1, receipt="0" * 64, payload="1" * 64, by="rita")
+    >>> approval = Approval(
+    ...     ledger="6f1c", number=1, receipt="0" * 64, payload="1" * 64, request="2" * 64, by="rita"
+    ... )
     >>> key = Ed25519PrivateKey.generate()
     >>> signature = approval.sign(key)
     >>> approval.signed_by(key.public_key().public_bytes_raw().hex(), signature)
@@ -56,6 +61,7 @@ class Approval:
     number: int
     receipt: str
     payload: str
+    request: str
     by: str
     comment: str = ""
 
@@ -149,6 +155,7 @@ _RECORD: Final[Record[Approval]] = Record(
         "charge": Field("number", INTEGER),
         "receipt": TEXT,
         "release_sha256": Field("payload", TEXT),
+        "request": TEXT,
         "by": TEXT,
         "comment": TEXT,
     },

@@ -13,6 +13,7 @@ from typing import Final
 from sfumato import _check
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.log.accounts import check_budget
+from sfumato.ledger.log.key_points import is_point_of_large_order
 from sfumato.ledger.log.member_events import (
     AccountSet,
     BudgetDeclined,
@@ -198,6 +199,9 @@ class MemberRoll:
         if not re.fullmatch("[0-9a-f]{64}", body.public_key):
             remedy = "pass public_key.public_bytes_raw().hex()"
             _check.refuse("public_key", "be 64 hexadecimal digits", body.public_key, remedy)
+        if not is_point_of_large_order(body.public_key):
+            rule = "be an Ed25519 key under which nobody else can sign"
+            _check.refuse("public_key", rule, body.public_key, "make a new one")
         if body.public_key in self._keys:
             # One person under two names would sign their own; and a revoked key may be in others' hands.
             rule = "be a key that was never registered before, for anybody"

@@ -9,8 +9,11 @@
 | published | withdraw | withdrawn | a curator |
 
 Guarantee: no release is published that nobody but its asker has signed for. The signature is over this very
-release, by a reviewer under another name whose key the asker did not register, and it is still trusted when
-the release is published. Condition: two names are two people, which only who registers them can see.
+release and request, by a reviewer under another name whose key the asker did not register, and it is still
+trusted when the release is published. Askers are whose account was charged and who asked for the review last;
+if nobody's was charged, all who ever asked for it. Names that differ by case, spaces or what is not seen are
+one. Conditions: two names are two people, which only who registers them can see; and a charge to nobody's
+account is of one who asks for its review.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from sfumato.ledger.log.review_events import (
     ReviewRequested,
     Withdrawn,
 )
-from sfumato.ledger.log.words import check_comment, check_name
+from sfumato.ledger.log.words import check_comment, check_name, same_name
 
 __all__ = ["Review", "ReviewRoll", "ReviewStep"]
 
@@ -131,6 +134,7 @@ class _Release:
     asked_by: str
     simulated: bool
     payload: str = ""
+    request: str = ""
     steps: tuple[ReviewStep, ...] = ()
     approved: Approved | None = None
 
@@ -180,6 +184,7 @@ class ReviewRoll:
             number=number,
             receipt=release.receipt,
             payload=release.payload,
+            request=release.request,
             by=by,
             comment=comment,
         )
@@ -228,6 +233,8 @@ class ReviewRoll:
                 release.approved = body
             elif isinstance(body, ReviewRequested | Returned):
                 release.approved = None
+            if isinstance(body, ReviewRequested):
+                release.request = event.digest
 
     def _stored(self, number: int) -> _Release:
         release = self._releases.get(number)
@@ -273,7 +280,7 @@ class ReviewRoll:
             found = "it is by another key, or none is registered"
             remedy = "let a curator register it, by members.register_key"
             _check.refuse_state("signature", f"be by the key of {body.by!r}", found, remedy)
-        if self.members.registrar_of(body.public_key) in _askers(review):
+        if same_name(self.members.registrar_of(body.public_key)) in _askers(review):
             found = "who asked registered it"
             _check.refuse_state(
                 "signature", "be by a key that others vouch for", found, "let another curator"
@@ -288,7 +295,7 @@ class ReviewRoll:
             _check.refuse_state("signature", "be one of the approval", found, "sign reviews.approval(number)")
 
     def _check_other(self, by: str, review: Review) -> None:
-        if by in _askers(review):
+        if same_name(by) in _askers(review):
             rule = "be another than who asked, or asked for the review"
             _check.refuse("by", rule, by, "let another reviewer decide")
 
@@ -302,5 +309,11 @@ class ReviewRoll:
 
 
 def _askers(review: Review) -> frozenset[str]:
-    """Who has an interest in a release: who asked the question, and who asked for the review."""
-    return frozenset({review.asked_by, review.requested_by} - {""})
+    """Who has an interest in a release: who asked the question, and who asked for the review last.
+
+    Where no account was charged, a request alone tells whose release it is: all who ever made one count.
+    """
+    names = {review.asked_by, review.requested_by}
+    if not review.asked_by:
+        names.update(step.by for step in review.steps if step.state == "requested")
+    return frozenset(same_name(name) for name in names - {""})

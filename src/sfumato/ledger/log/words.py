@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from sfumato import _check
 
-__all__ = ["check_comment", "check_line", "check_name"]
+__all__ = ["check_comment", "check_line", "check_name", "same_name"]
 
 LONGEST_NAME: Final = 200
 LONGEST_LINE: Final = 1000
 LONGEST_COMMENT: Final = 4000
+_UNSEEN: Final = dict.fromkeys(
+    (
+        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5),
+        *range(0x180B, 0x1810),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+"""Printable characters that show nothing: fillers, and selectors of a variant of the letter before."""
 
 
 def check_name(parameter: str, name: object) -> str:
@@ -19,6 +29,19 @@ def check_name(parameter: str, name: object) -> str:
         rule = f"be a printable name of at most {LONGEST_NAME} characters"
         _check.refuse(parameter, rule, name, "pass 'ada', say")
     return name
+
+
+def same_name(name: str) -> str:
+    """Return one spelling of all names that a reader takes for the same.
+
+    Case, spaces, ways to write an accent, and characters that show nothing make no difference. Letters of two
+    scripts that look alike do.
+
+    >>> same_name(" Jose\u0301  d\u2019A\ufe0f") == same_name("jos\u00e9 D\u2019a")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(folded.translate(_UNSEEN).split())
 
 
 def check_line(parameter: str, text: object, *, needed: bool = False) -> str:
