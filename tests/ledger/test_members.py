@@ -191,3 +191,12 @@ def test_what_has_no_purpose_is_written_as_before_there_were_any(open_ledger: Op
     fields: dict[str, Any] = {"purpose": "x"}
     ledger.charge(PureDP(0.1), delta=0.0, analyst="ada", **fields)
     assert '\\"purpose\\":\\"x\\"' in ledger.export()
+
+
+def test_one_charge_is_read_by_its_number(ledger: Ledger) -> None:
+    ledger.charge(PureDP(0.1), delta=0.0, purpose="first")
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), b"answer")
+    assert (ledger.entry(1), ledger.entry(2)) == ledger.entries()
+    for number in (0, 3):
+        with pytest.raises(ParameterError, match="number must be"):
+            ledger.entry(number)

@@ -14,7 +14,7 @@ from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.log.accounts import AccountBook, AnalystAccount
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import Entry, entries_of
+from sfumato.ledger.log.entries import Entry, entries_of, entry_of
 from sfumato.ledger.log.event_log import EventLog, event_at, event_of_charge, walk
 from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
 from sfumato.ledger.log.export import export_lines, public_key_of
@@ -288,6 +288,33 @@ class LedgerReader(LedgerFacts):
         with self._log.transaction(write=False) as snapshot:
             events = list(walk(snapshot.connection, (Charged.kind, Committed.kind)))
         return entries_of(events, self.budget)
+
+    def entry(self, number: int) -> Entry:
+        """Return one charge, without reading the others.
+
+        Parameters
+        ----------
+        number : int
+            Of the charge.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        ParameterError
+            There is no such charge.
+        LedgerCorrupt, LedgerUnavailable
+            As for `entries`.
+        """
+        number = _check.integer("number", number, minimum=1, remedy="pass the number of a charge")
+        with self._log.transaction(write=False) as snapshot:
+            event = event_of_charge(snapshot.connection, Charged.kind, number)
+            committed = event_of_charge(snapshot.connection, Committed.kind, number) is not None
+        if event is None:
+            _check.refuse("number", "be that of a charge", number, "entries() lists them")
+        return entry_of(event, self.budget, committed=committed)
 
     def verify(self, head: ChainHead | None = None) -> Verification:
         """Check the whole file and price every loss again.

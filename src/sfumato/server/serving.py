@@ -67,7 +67,7 @@ def serve(
     ...     serve(collection.device, analyst, folder)
     Traceback (most recent call last):
         ...
-    sfumato.errors.ParameterError: key must be that of the collection's shuffler, got another; use that one
+    sfumato.errors.ParameterError: key must be a shuffler's, got 'analyst'; make one with role shuffler
     """
     public = collection.specification() if specification is None else specification
     _serve(lambda: Shuffler(collection, key, folder), folder, public, listening or Listening())

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import sfumato as sf
 from sfumato import report
 from sfumato.errors import ParameterError
-from sfumato.ledger import Role
+from sfumato.ledger import Renewal, Role
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,6 +151,18 @@ def test_the_page_has_the_digest_that_a_reviewer_signs_and_says_who_signed() -> 
         root = ET.fromstring(report.stored_release(ledger, 1).html)
         notices = ["".join(each.itertext()) for each in root.iter("p") if each.get("class") == "notice"]
         assert notices == [text for text in notices if text.startswith("Withdrawn by carl")] != []
+
+
+def test_a_budget_that_renews_is_said_to_be_of_one_period() -> None:
+    import pyarrow as pa  # noqa: PLC0415
+
+    days = pa.array(["2026-01-15", "2026-02-01"] * 500).cast(pa.date32())
+    visits = pa.table({"who": range(1000), "day": days})
+    monthly = Renewal(every="month", column="day")
+    with sf.connect(visits, privacy_unit="who", epsilon=1, renewal=monthly, period="2026-01") as session:
+        text = text_of(report.release(session.sql(PURE), ledger=session.ledger))
+    assert "for one period together cost at most: 1-DP. Over all periods nothing limits the sum." in text
+    assert "All releases of this ledger together" not in text
 
 
 def test_hostile_names_are_text_and_nothing_runs() -> None:

@@ -127,7 +127,7 @@ def stored_release(ledger: Ledger, number: int, *, language: str = "en") -> Rele
 
 def _record_page(record: StoredRecord, ledger: Ledger, number: int, language: str) -> ReleasePage:
     """Return the page of a record that holds no receipt: it is that of the ledger's entry."""
-    entry = next(entry for entry in ledger.entries() if entry.sequence == number)
+    entry = ledger.entry(number)
     receipt = Receipt(
         ledger=ledger.ledger_id,
         sequence=number,
@@ -153,9 +153,8 @@ def _record_page(record: StoredRecord, ledger: Ledger, number: int, language: st
 
 
 def _facts(ledger: Ledger, receipt: Receipt) -> LedgerFacts:
-    entries = (entry for entry in ledger.entries() if entry.sequence == receipt.sequence)
-    entry = next(entries, None)
-    if ledger.ledger_id != receipt.ledger or entry is None or entry.digest != receipt.digest:
+    entry = ledger.entry(receipt.sequence) if ledger.ledger_id == receipt.ledger else None
+    if entry is None or entry.digest != receipt.digest:
         _check.refuse_state("ledger", "be the one of the release", "it is another", "pass session.ledger")
     review = ledger.reviews.of(receipt.sequence)
     return LedgerFacts(entry=entry, review=review, budget=str(ledger.budget))

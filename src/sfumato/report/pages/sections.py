@@ -85,7 +85,8 @@ def who(subject: Subject) -> Markup:
     if receipt is not None and receipt.period:
         lines.append(texts("who.period", period=user_text(receipt.period)))
     if subject.ledger is not None:
-        lines.append(texts("who.budget", budget=subject.ledger.budget))
+        renews = receipt is not None and receipt.period
+        lines.append(texts("who.budget_period" if renews else "who.budget", budget=subject.ledger.budget))
     return section(texts("who.heading"), *map(paragraph, lines))
 
 
