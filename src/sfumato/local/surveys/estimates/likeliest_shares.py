@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import nnls
 
 __all__ = ["answer_log_likelihood", "likeliest_shares"]
@@ -56,7 +58,10 @@ def likeliest_shares(counts: Sequence[Any], transitions: Sequence[Any]) -> NDArr
         if float((given @ ratios).max()) - total <= _GAP * total:
             break
         target = np.vstack([np.sqrt(given)[:, None] * (ratios - 2), np.ones(count)])
-        found = nnls(target, np.concatenate([np.zeros(len(given)), [1.0]]))[0]
+        with warnings.catch_warnings():
+            # Older SciPy warns of classes that are nearly alike; how good the shares are is checked above.
+            warnings.simplefilter("ignore", LinAlgWarning)
+            found = nnls(target, np.concatenate([np.zeros(len(given)), [1.0]]))[0]
         step = found / found.sum() - shares
         for _ in range(60):
             with np.errstate(divide="ignore"):
