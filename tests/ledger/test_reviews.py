@@ -17,7 +17,6 @@ from sfumato.ledger import Approval, Budget, Ledger, LedgerExport, Role
 from sfumato.ledger.log.event_log import walk
 from sfumato.ledger.log.events import body_of
 from sfumato.ledger.log.review_events import (
-    REVIEW_BODIES,
     Approved,
     Published,
     Returned,
@@ -147,7 +146,13 @@ def test_no_sequence_of_steps_publishes_what_only_its_asker_signed(ledger: Ledge
         ways = further
     assert publications >= 8
     assert refused > 500
-    assert {type(step) for _, way in ways for step in way} == set(REVIEW_BODIES)
+    assert {type(step) for _, way in ways for step in way} == {
+        ReviewRequested,
+        Approved,
+        Returned,
+        Published,
+        Withdrawn,
+    }
 
 
 REFUSED: dict[str, tuple[Callable[[Ledger], object], str]] = {

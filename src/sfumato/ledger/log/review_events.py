@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, final
 
 from sfumato._wire import INTEGER, TEXT, Codec, Field, Record
 
 __all__ = [
-    "REVIEW_BODIES",
     "REVIEW_RECORDS",
     "Approved",
     "Published",
@@ -20,64 +19,58 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRequested:
+class ReviewBody:
+    """A step that somebody took with the release of one charge; each kind of step is a class of its own."""
+
+    kind: ClassVar[str]
+
+    number: int
+    by: str
+    comment: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequested(ReviewBody):
     """Somebody asked that a release be reviewed."""
 
     kind: ClassVar[str] = "request"
 
-    number: int
-    by: str
-    comment: str = ""
 
-
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approved:
+class Approved(ReviewBody):
     """A reviewer signed a release; what is signed is an `sfumato.ledger.log.approval.Approval`."""
 
     kind: ClassVar[str] = "approve"
 
-    number: int
-    by: str
     public_key: str
     signature: str
-    comment: str = ""
 
 
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Returned:
+class Returned(ReviewBody):
     """A reviewer sent a release back to who asked."""
 
     kind: ClassVar[str] = "return"
 
-    number: int
-    by: str
-    comment: str = ""
 
-
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(ReviewBody):
     """An approved release became public."""
 
     kind: ClassVar[str] = "publish"
 
-    number: int
-    by: str
-    comment: str = ""
 
-
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn:
+class Withdrawn(ReviewBody):
     """A published release is no longer offered; who has a copy has it."""
 
     kind: ClassVar[str] = "withdraw"
 
-    number: int
-    by: str
-    comment: str = ""
-
-
-ReviewBody: TypeAlias = ReviewRequested | Approved | Returned | Published | Withdrawn
-REVIEW_BODIES: Final = (ReviewRequested, Approved, Returned, Published, Withdrawn)
 
 _FIELDS: Final[dict[str, Codec[Any] | Field]] = {
     "release": Field("number", INTEGER),
@@ -86,7 +79,7 @@ _FIELDS: Final[dict[str, Codec[Any] | Field]] = {
 }
 _COMMENT: Final = {"comment": ""}
 
-REVIEW_RECORDS: Final[dict[str, Record[ReviewBody]]] = {
+REVIEW_RECORDS: Final[dict[str, Record[Any]]] = {
     "request": Record("a request for review", ReviewRequested, _FIELDS, _COMMENT),
     "approve": Record("an approval", Approved, {**_FIELDS, "public_key": TEXT, "signature": TEXT}, _COMMENT),
     "return": Record("a return", Returned, _FIELDS, _COMMENT),

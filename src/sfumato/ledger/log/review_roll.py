@@ -33,7 +33,6 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.member_events import MEMBER_BODIES, Role
 from sfumato.ledger.log.member_roll import MemberRoll
 from sfumato.ledger.log.review_events import (
-    REVIEW_BODIES,
     Approved,
     Published,
     Returned,
@@ -199,7 +198,7 @@ class ReviewRoll:
         """
         if isinstance(body, MEMBER_BODIES):
             self.members.check(body)
-        elif isinstance(body, REVIEW_BODIES):
+        elif isinstance(body, ReviewBody):
             self._check_step(body)
 
     def follow(self, event: Event, body: Body, time: str) -> None:
@@ -225,7 +224,7 @@ class ReviewRoll:
             self._releases[event.charge] = _Release(event.digest, body.analyst, body.simulated)
         elif isinstance(body, Committed) and event.charge is not None:
             self._releases[event.charge].payload = body.payload
-        elif isinstance(body, REVIEW_BODIES):
+        elif isinstance(body, ReviewBody):
             release = self._releases[body.number]
             step = ReviewStep(time=time, state=_AFTER[type(body)], by=body.by, comment=body.comment)
             release.steps += (step,)
