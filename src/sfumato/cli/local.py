@@ -19,25 +19,7 @@ from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
-from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
-from sfumato.cli.process.service_options import (
-    Config,
-    Connections,
-    Folder,
-    Host,
-    JsonLog,
-    MetricsHost,
-    MetricsPort,
-    Origin,
-    PerAddress,
-    Port,
-    Proxy,
-    Rate,
-    Seconds,
-    alone,
-    serve_configured,
-    stated,
-)
+from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.errors import ParameterError
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.device import DeviceBudget
@@ -196,13 +178,14 @@ def budget(
 
 
 @app.command()
+@serves
 def serve(
     file: Annotated[
         Path | None, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")
     ] = None,
     *,
-    config: Config = None,
-    folder: Folder = None,
+    config: Path | None,
+    options: dict[str, object],
     name: Annotated[
         str | None, typer.Option("--name", help="Tells collections apart, such as two weeks.")
     ] = None,
@@ -210,38 +193,8 @@ def serve(
         int | None,
         typer.Option("--batch-size", help="Devices whose reports are written out together (1000)."),
     ] = None,
-    host: Host = None,
-    port: Port = None,
-    rate: Rate = None,
-    connections: Connections = None,
-    per_address: PerAddress = None,
-    proxy: Proxy = None,
-    timeout: Seconds = None,
-    metrics_port: MetricsPort = None,
-    metrics_host: MetricsHost = None,
-    json_log: JsonLog = None,
-    origin: Origin = None,
-    certificate: Certificate = None,
-    certificate_key: CertificateKey = None,
 ) -> None:
     """Collect reports from devices over HTTP until it is asked to end."""
-    certificate_pair(certificate, certificate_key)
-    options = stated(
-        folder=folder,
-        host=host,
-        port=port,
-        rate=rate,
-        connections=connections,
-        per_address=per_address,
-        proxy=proxy,
-        timeout=timeout,
-        metrics_port=metrics_port,
-        metrics_host=metrics_host,
-        json_log=json_log,
-        origins=origin,
-        certificate=certificate,
-        certificate_key=certificate_key,
-    )
     if config is not None:
         unused = {"the protocol's file": file, "--name": name, "--batch-size": batch_size}
         serve_configured(config, PLAIN, options, _PORT, unused=unused)

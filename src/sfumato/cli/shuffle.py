@@ -19,25 +19,7 @@ from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
-from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
-from sfumato.cli.process.service_options import (
-    Config,
-    Connections,
-    Folder,
-    Host,
-    JsonLog,
-    MetricsHost,
-    MetricsPort,
-    Origin,
-    PerAddress,
-    Port,
-    Proxy,
-    Rate,
-    Seconds,
-    alone,
-    serve_configured,
-    stated,
-)
+from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
@@ -116,46 +98,17 @@ def collection(
 
 
 @app.command(name="serve")
+@serves
 def serve_collection(
     file: Annotated[
         Path | None, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")
     ] = None,
     *,
+    config: Path | None,
+    options: dict[str, object],
     key: Annotated[Path | None, typer.Option("--key", help="The file of the secret key.")] = None,
-    config: Config = None,
-    folder: Folder = None,
-    host: Host = None,
-    port: Port = None,
-    rate: Rate = None,
-    connections: Connections = None,
-    per_address: PerAddress = None,
-    proxy: Proxy = None,
-    timeout: Seconds = None,
-    metrics_port: MetricsPort = None,
-    metrics_host: MetricsHost = None,
-    json_log: JsonLog = None,
-    origin: Origin = None,
-    certificate: Certificate = None,
-    certificate_key: CertificateKey = None,
 ) -> None:
     """Run the shuffler of a collection, or of all collections of a file, until it is asked to end."""
-    certificate_pair(certificate, certificate_key)
-    options = stated(
-        folder=folder,
-        host=host,
-        port=port,
-        rate=rate,
-        connections=connections,
-        per_address=per_address,
-        proxy=proxy,
-        timeout=timeout,
-        metrics_port=metrics_port,
-        metrics_host=metrics_host,
-        json_log=json_log,
-        origins=origin,
-        certificate=certificate,
-        certificate_key=certificate_key,
-    )
     if config is not None:
         serve_configured(config, SHUFFLED, options, _PORT, unused={"COLLECTION": file, "--key": key})
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from sfumato.cli.output.facts import ANSWER, cost_facts, guarantee_facts, print_
 from sfumato.cli.output.guarding import check_free, file_of
 from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
+from sfumato.cli.process.shared_options import options_of, put_before
 from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
@@ -67,8 +67,7 @@ _TRUTHS: Final = {"true": True, "false": False}
 
 def _in_session(command: Callable[..., None]) -> Callable[..., None]:
     """Put the arguments of `open_session` before the command's own, and hand it the session they open."""
-    own = inspect.signature(command, eval_str=True).parameters
-    opening = inspect.signature(open_session, eval_str=True).parameters
+    opening = options_of(open_session)
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
@@ -79,11 +78,7 @@ def _in_session(command: Callable[..., None]) -> Callable[..., None]:
         with open_session(**words) as session, interrupts.stating(session.ledger, words["ledger"]):
             command(session, **given)
 
-    merged = [*opening.values(), *(own[name] for name in own if name != "session")]
-    merged.sort(key=lambda parameter: parameter.kind)
-    run.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in merged}
-    return run
+    return put_before(run, opening, command, without=("session",))
 
 
 @_in_session

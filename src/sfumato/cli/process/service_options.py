@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from sfumato import _check, server
+from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.process.shared_options import options_of, put_before
 from sfumato.server.hosting.collection_settings import CollectionKind
 from sfumato.server.hosting.configuration import Configuration
 from sfumato.server.hosting.service_settings import PREFIX, service_settings
 from sfumato.server.listening import Listening
 
-__all__ = [
-    "Config", "Connections", "Folder", "Host", "JsonLog", "MetricsHost", "MetricsPort", "Origin",
-    "PerAddress", "Port", "Proxy", "Rate", "Seconds", "alone", "say_now", "serve_configured", "stated",
-]  # fmt: skip
+__all__ = ["alone", "say_now", "serve_configured", "serves", "stated"]
 
 Config: TypeAlias = Annotated[
     Path | None, typer.Option("--config", help="TOML: many collections, and settings of the service.")
@@ -56,6 +56,41 @@ Origin: TypeAlias = Annotated[
 JsonLog: TypeAlias = Annotated[
     bool | None, typer.Option("--json-log/--no-json-log", help="Log in JSON, with times.")
 ]
+
+
+def _settings(
+    *,
+    config: Config = None,
+    folder: Folder = None,
+    host: Host = None,
+    port: Port = None,
+    rate: Rate = None,
+    connections: Connections = None,
+    per_address: PerAddress = None,
+    proxy: Proxy = None,
+    timeout: Seconds = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = None,
+    json_log: JsonLog = None,
+    origins: Origin = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
+) -> None:
+    """Take the options of every command that serves collections; only its signature is used."""
+
+
+def serves(command: Callable[..., None]) -> Callable[..., None]:
+    """Put a service's options before a command's own, which gets ``config`` and the rest as ``options``."""
+    shared = options_of(_settings)
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        words = {name: given.pop(name) for name in shared}
+        certificate_pair(words["certificate"], words["certificate_key"])
+        config = words.pop("config")
+        command(config=config, options=stated(**words), **given)
+
+    return put_before(run, shared, command, without=("config", "options"))
 
 
 def stated(**options: object) -> dict[str, object]:
