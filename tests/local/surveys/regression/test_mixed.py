@@ -88,6 +88,7 @@ def test_without_variation_it_is_the_logistic_regression() -> None:
     assert 0 < upper < 2
     test = fit.heterogeneity_test()
     assert test.p_value > 0.4
+    assert 0 <= test.statistic < 1e-6
 
 
 def test_groups_that_differ_are_found_whatever_they_are_called_and_however_they_are_sorted() -> None:
