@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Generic, NoReturn, TypeVar
@@ -121,7 +121,9 @@ class Format:
         """Return the document: the fields after the format and its version."""
         return {"format": self.name, "version": self.version, **fields}
 
-    def unwrap(self, name: str, document: object) -> tuple[int, dict[str, Any]]:
+    def unwrap(
+        self, name: str, document: object, *, known: Set[str] | None = None
+    ) -> tuple[int, dict[str, Any]]:
         """Return a document's version and its fields.
 
         Parameters
@@ -130,11 +132,13 @@ class Format:
             The parameter that holds the document, for messages.
         document : object
             What `wrap` made, perhaps by way of JSON.
+        known : set of str, optional
+            All fields that it may have; left out where its reader looks at them.
 
         Raises
         ------
         ParameterError
-            If it is of another format, or of a version that is not known here.
+            If it is of another format, of a version that is not known here, or has an unknown field.
         """
         if not isinstance(document, dict) or document.get("format") != self.name:
             _refuse(name, f"be a document of the format {self.name}", document)
@@ -144,7 +148,10 @@ class Format:
             late = type(version) is int and 1 <= version < self.oldest
             remedy = "have it written anew: it is of before the first release" if late else _NEWER
             _refuse(name, rule, version, remedy)
-        return version, {key: value for key, value in document.items() if key not in ("format", "version")}
+        fields = {key: value for key, value in document.items() if key not in ("format", "version")}
+        if known is not None and (unknown := fields.keys() - known):
+            refuse(name, "have only fields that are known here", sorted(unknown), _NEWER)
+        return version, fields
 
 
 def _refuse(name: str, rule: str, written: object, remedy: str = _REMEDY) -> NoReturn:

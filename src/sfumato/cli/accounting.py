@@ -12,6 +12,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format, canonical
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.output.writing import finite_or_none, read_text
 from sfumato.cli.run_options import RunOptions, Sampler, number, plus
 from sfumato.errors import ParameterError, UnsupportedView
@@ -56,7 +57,6 @@ BatchSize: TypeAlias = Annotated[
 Examples: TypeAlias = Annotated[
     str | None, typer.Option("--examples", metavar="N", help="Units in all, a public number.")
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def epsilon(

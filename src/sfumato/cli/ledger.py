@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato._wire import Format as Wire
+from sfumato.cli.input.arguments import AsJson, LedgerAddress
 from sfumato.cli.output.facts import (
     ANSWER,
     entry_facts,
@@ -44,10 +45,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerAddress: TypeAlias = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Lines: TypeAlias = Annotated[bool, typer.Option("--json", help="As ever: this is JSON.")]
 Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst's charges, and their rest.")]
 

@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson, LedgerAddress
 from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
 from sfumato.ledger.ledger import Ledger
@@ -23,14 +24,10 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerAddress: TypeAlias = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
-]
 Name: TypeAlias = Annotated[str, typer.Argument(help="Whose.")]
 By: TypeAlias = Annotated[
     str, typer.Option("--by", help="The curator who does it; left out, whoever holds the ledger.")
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command("list")

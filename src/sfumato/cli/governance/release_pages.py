@@ -10,6 +10,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import LedgerAddress
 from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.tables import printable
@@ -29,9 +30,7 @@ _PAGES = Format("sfumato.release-pages", 1)
 
 
 def report(
-    ledger: Annotated[
-        str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
-    ],
+    ledger: LedgerAddress,
     number: Annotated[
         int | None, typer.Argument(metavar="[NUMBER]", help="Of the charge, as 'ledger show' lists it.")
     ] = None,

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sfumato._wire import Format
 from sfumato.cli.governance.signing_key import make_signing_key, read_signing_key
+from sfumato.cli.input.arguments import AsJson, LedgerAddress
 from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
 from sfumato.cli.output.writing import read_bytes
@@ -26,9 +27,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerAddress: TypeAlias = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
-]
 Number: TypeAlias = Annotated[int, typer.Argument(help="Of the charge, as 'ledger show' lists it.")]
 By: TypeAlias = Annotated[str, typer.Option("--by", help="Who does it, a member of the ledger.")]
 Comment: TypeAlias = Annotated[str, typer.Option("--comment", help="What is said of it; never of rows.")]
@@ -36,7 +34,6 @@ KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The reviewer's 
 Passphrase: TypeAlias = Annotated[
     Path | None, typer.Option("--passphrase-file", help="File with what the key is encrypted with.")
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()

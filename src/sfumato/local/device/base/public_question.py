@@ -189,10 +189,7 @@ class PublicQuestion:
         ParameterError
             If it is of another format, or one of its parts breaks its rule.
         """
-        _, parts = _FORMAT.unwrap("question", specification)
-        if unknown := parts.keys() - _FIELDS:
-            rule = "have only fields that are known here"
-            _check.refuse("question", rule, sorted(unknown), "install a newer sfumato")
+        _, parts = _FORMAT.unwrap("question", specification, known=_FIELDS)
         randomizer = parts.get("randomizer")
         _check.instance("randomizer", randomizer, dict, "use the whole document")
         return PublicQuestion(

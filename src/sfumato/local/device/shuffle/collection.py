@@ -256,11 +256,7 @@ class PublicCollection:
         ParameterError
             If it is of another format, or one of its parts breaks its rule.
         """
-        _, parts = _FORMAT.unwrap("collection", specification)
-        unknown = parts.keys() - _KNOWN
-        if unknown:
-            rule = "have only fields that are known here"
-            _check.refuse("collection", rule, sorted(unknown), "install a newer sfumato")
+        _, parts = _FORMAT.unwrap("collection", specification, known=_KNOWN)
         randomizer = parts.get("randomizer")
         _check.instance("randomizer", randomizer, dict, "use the whole file")
         return PublicCollection(

@@ -1,0 +1,14 @@
+"""Arguments and options that many commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = ["AsJson", "LedgerAddress"]
+
+LedgerAddress: TypeAlias = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
