@@ -194,9 +194,12 @@ def test_what_has_no_purpose_is_written_as_before_there_were_any(open_ledger: Op
 
 
 def test_one_charge_is_read_by_its_number(ledger: Ledger) -> None:
-    ledger.charge(PureDP(0.1), delta=0.0, purpose="first")
+    first = ledger.charge(PureDP(0.1), delta=0.0, purpose="first")
     ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), b"answer")
     assert (ledger.entry(1), ledger.entry(2)) == ledger.entries()
+    assert ledger.receipt(1) == first
     for number in (0, 3):
         with pytest.raises(ParameterError, match="number must be"):
             ledger.entry(number)
+        with pytest.raises(ParameterError, match="number must be"):
+            ledger.receipt(number)

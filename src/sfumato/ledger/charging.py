@@ -15,6 +15,7 @@ from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook
 from sfumato.ledger.log.draws import RecentRequests, claim_draw
+from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
@@ -125,7 +126,9 @@ class ChargeRecorder:
             raise self._exceeded(refused, new, balances)
         self.log.remember(max((event for event, _ in made), key=lambda event: event.position))
         pairs = zip(charges, made, strict=True)
-        return tuple(self._receipt(charge, event, spent) for charge, (event, spent) in pairs)
+        return tuple(
+            self.receipt_of(charge, event.charge, event.digest, spent) for charge, (event, spent) in pairs
+        )
 
     def would_accept_all(self, charges: Sequence[Charge]) -> bool:
         """Whether `record_all` would accept these charges of one account now; nothing is written."""
@@ -190,14 +193,17 @@ class ChargeRecorder:
             question = RefusedQuestion(loss_at, prices[0].epsilon, delta, cost)
         return budget_exceeded(self._identity.neighboring, balances, cost, delta, question)
 
-    def _receipt(self, charge: Charge, event: Event, spent: tuple[Spent, ...]) -> Receipt:
+    def receipt_of(
+        self, charge: Charge | Charged | Entry, number: int | None, digest: str, spent: tuple[Spent, ...]
+    ) -> Receipt:
+        """Return the receipt of a charge by its number and hash, when so much is spent in all."""
         identity = self._identity
-        if event.charge is None:
+        if number is None:
             raise corrupt("number every charge", "one without a number")
         return Receipt(
             ledger=identity.ledger,
-            sequence=event.charge,
-            digest=event.digest,
+            sequence=number,
+            digest=digest,
             neighboring=identity.neighboring,
             privacy_unit=identity.protects,
             analyst=charge.analyst,

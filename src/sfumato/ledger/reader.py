@@ -171,17 +171,7 @@ class LedgerReader(LedgerFacts):
             _check.refuse("number", rule, number, "entries() says which are committed")
         if analyst not in ("", charged.analyst):
             _check.refuse("number", f"be that of a charge of {analyst}", number, "entries() says which")
-        receipt = Receipt(
-            ledger=self.ledger_id,
-            sequence=number,
-            digest=event.digest,
-            neighboring=self.neighboring,
-            privacy_unit=self.privacy_unit,
-            analyst=charged.analyst,
-            period=charged.period,
-            lifetime=None if self.renewal is None else self._recorder.sum_of(spent),
-        )
-        return read_release(payload, receipt)
+        return read_release(payload, self._recorder.receipt_of(charged, number, event.digest, spent))
 
     def remaining(self, delta: float | None = None, *, analyst: str = "", period: str = "") -> Guarantee:
         """Return what is left, in the budget's own unit.
@@ -303,10 +293,8 @@ class LedgerReader(LedgerFacts):
 
         Raises
         ------
-        ParameterError
-            There is no such charge.
-        LedgerCorrupt, LedgerUnavailable
-            As for `entries`.
+        ParameterError, LedgerCorrupt, LedgerUnavailable
+            There is no such charge; else as for `entries`.
         """
         number = _check.integer("number", number, minimum=1, remedy="pass the number of a charge")
         with self._log.transaction(write=False) as snapshot:
@@ -315,6 +303,22 @@ class LedgerReader(LedgerFacts):
         if event is None:
             _check.refuse("number", "be that of a charge", number, "entries() lists them")
         return entry_of(event, self.budget, committed=committed)
+
+    def receipt(self, number: int) -> Receipt:
+        """Return the receipt of a charge again; where the budget renews, with the lifetime sum of today.
+
+        Parameters
+        ----------
+        number : int
+            As for `entry`, which says what is raised.
+
+        Returns
+        -------
+        Receipt
+        """
+        entry = self.entry(number)
+        with self._log.transaction(write=False) as snapshot:
+            return self._recorder.receipt_of(entry, number, entry.digest, snapshot.end.totals.spent)
 
     def verify(self, head: ChainHead | None = None) -> Verification:
         """Check the whole file and price every loss again.

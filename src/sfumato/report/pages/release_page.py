@@ -128,15 +128,7 @@ def stored_release(ledger: Ledger, number: int, *, language: str = "en") -> Rele
 def _record_page(record: StoredRecord, ledger: Ledger, number: int, language: str) -> ReleasePage:
     """Return the page of a record that holds no receipt: it is that of the ledger's entry."""
     entry = ledger.entry(number)
-    receipt = Receipt(
-        ledger=ledger.ledger_id,
-        sequence=number,
-        digest=entry.digest,
-        neighboring=ledger.neighboring,
-        privacy_unit=ledger.privacy_unit,
-        analyst=entry.analyst,
-        period=entry.period,
-    )
+    receipt = ledger.receipt(number)
     subject = Subject(
         texts=Texts(language),
         epsilon=record.epsilon,
