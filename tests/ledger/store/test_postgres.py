@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.errors import (
     BudgetExceeded,
@@ -537,7 +538,7 @@ def test_who_charges_cannot_grant_and_who_grants_need_not_own(
     with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
         service.members.set_roles("ada", {Role.CURATOR})
     with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
-        service.members.register_key("ada", "ab" * 32)
+        service.members.register_key("ada", Ed25519PrivateKey.generate().public_key())
     with pytest.raises(BudgetExceeded):
         service.charge(PureDP(0.25), delta=0.0, analyst="ada")
     forged = f"INSERT INTO event VALUES ({before.position + 1}, 'account', NULL, '', '', '')"
