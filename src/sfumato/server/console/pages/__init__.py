@@ -1,0 +1,1 @@
+"""What a screen takes and gives: a visit, and a page, a way onward or a file."""

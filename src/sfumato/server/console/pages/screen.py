@@ -1,0 +1,39 @@
+"""A screen: at which path and method it stands, what one must be allowed to do, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from sfumato.server.console.access.permissions import Action
+from sfumato.server.console.pages.answer import Answer
+from sfumato.server.console.pages.visit import Visit
+
+if TYPE_CHECKING:
+    from sfumato.server.console.console import Console
+
+__all__ = ["Screen"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """One screen, or what one of its forms does.
+
+    Parameters
+    ----------
+    path : str
+        Such as ``/releases/{number}``.
+    action : Action
+        What a request of it does; who may not do it gets 403, or is asked to sign in.
+    show : callable
+        Takes the console and the visit.
+    method : str
+        ``GET`` for what only shows, ``POST`` for what changes something.
+    """
+
+    path: str
+    action: Action
+    show: Callable[[Console, Visit], Answer]
+    method: str = "GET"

@@ -1,0 +1,1 @@
+"""The screens, one file for each; `all_screens` lists them."""

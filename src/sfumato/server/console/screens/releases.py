@@ -1,0 +1,118 @@
+"""Releases: the list of what was published, and each one's page at an address that stays."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, final
+
+from sfumato import report
+from sfumato.errors import ParameterError
+from sfumato.report.markup.page_style import POLICY
+from sfumato.report.texts.catalog import LANGUAGES
+from sfumato.server.console.access.permissions import Action
+from sfumato.server.console.pages.answer import Answer, Document, Page
+from sfumato.server.console.pages.screen import Screen
+from sfumato.server.console.pages.visit import Visit
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Ledger
+    from sfumato.server.console.console import Console
+
+__all__ = ["SCREENS", "PageCache", "missing", "release_document"]
+
+_PAGES: Final = 256
+
+
+@final
+class PageCache:
+    """Pages of releases as they were last made; each is made anew once the ledger has grown.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._made: OrderedDict[tuple[int, str], tuple[str, bytes]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def page(self, number: int, language: str) -> bytes:
+        """Return a release's page.
+
+        Parameters
+        ----------
+        number : int
+            Of its charge.
+        language : str
+        """
+        head = self._ledger.head().digest
+        key = (number, language)
+        with self._lock:
+            found = self._made.get(key)
+        if found is not None and found[0] == head:
+            return found[1]
+        page = report.stored_release(self._ledger, number, language=language).to_bytes()
+        with self._lock:
+            self._made[key] = (head, page)
+            self._made.move_to_end(key)
+            while len(self._made) > _PAGES:
+                self._made.popitem(last=False)
+        return page
+
+
+def missing(what: str = "page") -> Page:
+    """Return the answer where there is nothing, which also says nothing of what is not public."""
+    return Page(
+        template="message.html", title="Not found", facts=_words(f"There is no such {what}."), status=404
+    )
+
+
+def release_document(console: Console, number: int, visit: Visit) -> Answer:
+    """Return a release's page, to who may see it."""
+    language = visit.query.get("language", "en")
+    if language not in LANGUAGES:
+        return missing()
+    try:
+        content = console.release_pages.page(number, language)
+    except ParameterError:  # a charge without a release, or one of which there are no pages
+        return missing("release")
+    return Document(content=content, media_type="text/html; charset=utf-8", policy=POLICY)
+
+
+def _words(message: str) -> dict[str, str]:
+    return {"message": message, "back": "/"}
+
+
+def _list(console: Console, _: Visit) -> Answer:
+    """Show what was published, the newest first; withdrawn ones stay, with their reason."""
+    ledger = console.ledger
+    rows = []
+    for review in reversed(ledger.reviews.all()):
+        if review.state in {"published", "withdrawn"}:
+            entry = ledger.entry(review.number)
+            last = review.steps[-1]
+            rows.append({"review": review, "purpose": entry.purpose, "last": last})
+    return Page(template="releases.html", title="Releases", facts={"rows": rows, "languages": LANGUAGES})
+
+
+def _show(console: Console, visit: Visit) -> Answer:
+    """Show one release, if it is published."""
+    number = visit.number()
+    if number is None:
+        return missing("release")
+    try:
+        review = console.ledger.reviews.of(number)
+    except ParameterError:
+        return missing("release")
+    if review.state == "withdrawn":
+        reason = f"This release was withdrawn: {review.steps[-1].comment}"
+        return Page(template="message.html", title="Withdrawn", facts=_words(reason), status=410)
+    return release_document(console, number, visit) if review.state == "published" else missing("release")
+
+
+SCREENS: Final = (
+    Screen(path="/releases", action=Action.VIEW_RELEASE, show=_list),
+    Screen(path="/releases/{number}", action=Action.VIEW_RELEASE, show=_show),
+)

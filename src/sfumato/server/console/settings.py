@@ -1,0 +1,195 @@
+"""What a console serves: its ledger, its data, where it listens, and how long answers take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, final
+
+from sfumato import _check
+from sfumato.ledger import Renewal
+from sfumato.server.hosting.toml_table import (
+    Table,
+    number_above_zero,
+    port,
+    positive_integer,
+    read_toml,
+    text,
+    under,
+)
+
+__all__ = ["ConsoleSettings", "read_settings"]
+
+DEFAULT_PORT: Final = 8460
+
+_TABLES: Final = ("dataset", "listening", "answers", "sign-in")
+_DATASET: Final = (
+    "source", "privacy-unit", "epsilon", "delta", "rho", "mu", "policy", "renewal", "period", "public",
+    "types", "defaults", "columns", "threads", "memory-limit", "statement-timeout",
+)  # fmt: skip
+_LISTENING: Final = ("host", "port", "names", "certificate", "certificate-key", "proxies")
+_ANSWERS: Final = ("deadline", "step", "at-a-time")
+_SIGN_IN: Final = ("hours", "proxy-header", "oidc")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleSettings:
+    """Everything that a console is told; `read_settings` reads it from a file.
+
+    Parameters
+    ----------
+    ledger : str
+        A file, or the address of a PostgreSQL database.
+    folder : Path
+        Where tokens, sign-ins and jobs are kept; readable by the console alone.
+    title : str
+        What the pages call the dataset.
+    dataset : mapping
+        What `sfumato.connect` is called with, beside the ledger and the analyst; empty for a console
+        that only shows what the ledger holds.
+    host : str
+    port : int
+        0 for any that is free.
+    names : tuple of str
+        Host names that requests may use, beside those of this machine.
+    certificate : tuple of two paths, optional
+    proxies : tuple of str
+        Addresses of proxies whose header is believed.
+    proxy_header : str
+        Of the header that names who signed in at a proxy; "" believes none.
+    oidc : mapping
+        An OpenID Connect provider; empty for none.
+    hours : float
+        After which who signed in has to do so again.
+    deadline : float
+        Seconds after which an answer is given up; its charge stays.
+    step : float
+        Seconds between the times at which answers leave.
+    at_a_time : int
+        How many questions are computed at a time.
+    """
+
+    ledger: str
+    folder: Path
+    title: str = "data"
+    dataset: Mapping[str, Any] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    names: tuple[str, ...] = ()
+    certificate: tuple[Path, Path] | None = None
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    proxy_header: str = ""
+    oidc: Mapping[str, Any] = field(default_factory=dict)
+    hours: float = 8.0
+    deadline: float = 60.0
+    step: float = 5.0
+    at_a_time: int = 2
+
+    def __post_init__(self) -> None:
+        if self.step > self.deadline:
+            _check.refuse("step", f"be at most the deadline, {self.deadline:g}", self.step, "lower it")
+
+    @property
+    def local_only(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host in {"127.0.0.1", "::1", "localhost"}
+
+
+def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
+    """Read the settings from a file of TOML; paths in it start from its folder.
+
+    Parameters
+    ----------
+    file : Path
+    port : int, optional
+        Instead of the file's.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read, or one setting breaks its rule; the error names the file and the key.
+    """
+    whole = read_toml(Path(file), ("ledger", "folder", "title", *_TABLES))
+    address = whole.required("ledger", text, "name a file, or postgresql://...")
+    listening, answers, sign_in = (
+        whole.table(name, known) if name in whole.values else Table(whole.file, name, {}, known)
+        for name, known in (("listening", _LISTENING), ("answers", _ANSWERS), ("sign-in", _SIGN_IN))
+    )
+    pair = (listening.place("certificate"), listening.place("certificate-key"))
+    if (pair[0] is None) is not (pair[1] is None):
+        found = "one of certificate and certificate-key comes alone"
+        _check.refuse_state(listening.where(), "set both or none", found, "set both, or a proxy with TLS")
+    default = ConsoleSettings(ledger=address, folder=Path())
+    with under(whole.where("answers")):
+        return ConsoleSettings(
+            ledger=_address(whole, address),
+            folder=whole.place("folder") or whole.file.parent / "console",
+            title=whole.get("title", text, default.title),
+            dataset=_dataset(whole),
+            host=listening.get("host", text, default.host),
+            port=listening.get("port", _port, default.port) if port is None else port,
+            names=listening.get("names", _texts, ()),
+            certificate=None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
+            proxies=listening.get("proxies", _texts, default.proxies),
+            proxy_header=sign_in.get("proxy-header", text, ""),
+            oidc=sign_in.get("oidc", _mapping, {}),
+            hours=sign_in.get("hours", number_above_zero, default.hours),
+            deadline=answers.get("deadline", number_above_zero, default.deadline),
+            step=answers.get("step", number_above_zero, default.step),
+            at_a_time=answers.get("at-a-time", positive_integer, default.at_a_time),
+        )
+
+
+_port = port
+"""The check, where the parameter has its name."""
+
+
+def _address(whole: Table, given: str) -> str:
+    """Return a ledger's address; a file's is from the settings' folder."""
+    return given if "://" in given else str(whole.file.parent / given)
+
+
+def _dataset(whole: Table) -> Mapping[str, Any]:
+    """Return what a session is opened with."""
+    if "dataset" not in whole.values:
+        return {}
+    table = whole.table("dataset", _DATASET)
+    table.required("source", lambda where, value: value, "name a file, a table of files, or postgresql://...")
+    found = {name.replace("-", "_"): value for name, value in table.values.items()}
+    found["source"] = _source(table, table.where("source"), found["source"])
+    if "public" in found:
+        found["public"] = _source(table, table.where("public"), found["public"])
+    if "policy" in found:
+        found["policy"] = str(table.place("policy"))
+    if "renewal" in found:
+        renewal = table.table("renewal", ("every", "column"))
+        with under(renewal.where()):
+            found["renewal"] = Renewal(
+                every=renewal.required("every", text, 'such as "month"'),
+                column=renewal.required("column", text, "name the column of the rows' time"),
+            )
+    if isinstance(found.get("privacy_unit"), list):
+        found["privacy_unit"] = tuple(found["privacy_unit"])
+    return found
+
+
+def _source(table: Table, where: str, given: object) -> object:
+    """Return where tables lie: paths are from the settings' folder."""
+    if isinstance(given, dict):
+        return {name: _source(table, f"{where}.{name}", one) for name, one in given.items()}
+    stated = text(where, given)
+    return stated if "://" in stated else str(table.file.parent / stated)
+
+
+def _texts(where: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        _check.refuse_type(where, "be a list of texts", value, 'write ["...", "..."]')
+    return tuple(text(where, one) for one in value)
+
+
+def _mapping(where: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        _check.refuse_type(where, "be a table", value, "begin it with its name in brackets")
+    return value
