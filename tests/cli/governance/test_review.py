@@ -70,6 +70,27 @@ def test_a_release_is_reviewed_signed_published_and_withdrawn(ledger: Path, tmp_
     answered("ledger", "verify", ledger)
 
 
+def test_an_approval_is_signed_away_from_the_ledger(ledger: Path, tmp_path: Path) -> None:
+    key = tmp_path / "rita.pem"
+    public_key = answered("review", "keygen", key).strip()
+    answered("members", "key", ledger, "rita", public_key, "--by", "carl")
+    answered("review", "request", ledger, 2, "--by", "ada")
+    with Ledger.manage(ledger) as book:
+        approval = book.reviews.approval(2, by="rita", comment="read")
+        (tmp_path / "statement").write_text(approval.to_json() + "\n")
+        signature = answered("review", "sign", tmp_path / "statement", "--key", key).strip()
+        assert (
+            json.loads(answered("review", "sign", tmp_path / "statement", "--key", key, "--json"))[
+                "signature"
+            ]
+            == signature
+        )
+        book.reviews.approve(approval, bytes.fromhex(signature))
+        assert book.reviews.of(2).state == "approved"
+    (tmp_path / "statement").write_text(approval.to_json().replace("approval", "refusal", 1))
+    assert "must be" in failed("review", "sign", tmp_path / "statement", "--key", key)
+
+
 def test_members_are_listed_with_their_wishes(ledger: Path) -> None:
     with Ledger.manage(ledger) as book:
         book.members.request_budget("ada", Budget.approximate(epsilon=0.75, delta=0.0), purpose="more")

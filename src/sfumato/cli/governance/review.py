@@ -15,12 +15,13 @@ from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
 from sfumato.cli.output.writing import read_bytes
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.log.approval import Approval
 from sfumato.ledger.log.review_roll import Review
 
-__all__ = ["app", "approve", "keygen", "list_reviews", "publish", "request", "return_", "withdraw"]
+__all__ = ["app", "approve", "keygen", "list_reviews", "publish", "request", "return_", "sign", "withdraw"]
 
 _REVIEWS, _REVIEW = Format("sfumato.ledger-reviews", 1), Format("sfumato.ledger-review", 1)
-_KEY = Format("sfumato.reviewer-key", 1)
+_KEY, _SIGNATURE = Format("sfumato.reviewer-key", 1), Format("sfumato.approval-signature", 1)
 
 app = typer.Typer(
     help="Review stored releases, sign, publish and withdraw them; each step is an event of the ledger.",
@@ -104,6 +105,25 @@ def approve(
         approval = book.reviews.approval(number, by=by, comment=comment)
         book.reviews.approve(approval, approval.sign(private_key))
         _say(book.reviews.of(number), as_json=as_json)
+
+
+@app.command()
+def sign(
+    statement: Annotated[Path, typer.Argument(help="File with the statement that the console shows.")],
+    *,
+    key: KeyFile,
+    passphrase_file: Passphrase = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a release's approval away from the ledger, and print the signature for the console."""
+    approval = Approval.from_json(read_bytes(statement).decode("utf-8", "replace").strip())
+    private_key = read_signing_key(key, _passphrase(passphrase_file))
+    signature = approval.sign(private_key).hex()
+    if as_json:
+        print_json(_SIGNATURE, {"charge": approval.number, "signature": signature})
+    else:
+        typer.echo(printable(f"release {approval.number}, by {approval.by}: {approval.comment}"), err=True)
+        typer.echo(signature)
 
 
 @app.command("return")

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.server.console.screens import log, releases
+from sfumato.server.console.screens import accounts, log, members, releases, reviews
 
 __all__ = ["SCREENS"]
 
-SCREENS: Final = (*releases.SCREENS, *log.SCREENS)
+SCREENS: Final = (
+    *releases.SCREENS,
+    *accounts.SCREENS,
+    *members.SCREENS,
+    *reviews.SCREENS,
+    *log.SCREENS,
+)
