@@ -99,6 +99,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "review request",
         "review approve",
         "review return",
+        "review sign",
         "review publish",
         "review withdraw",
         "shuffle keygen",
