@@ -39,7 +39,7 @@ class Identity:
 
     Examples
     --------
-    >>> Identity(name="ada", roles=frozenset(Role), scopes=frozenset(Scope), via="oidc").signed_in
+    >>> Identity(name="ada", roles=frozenset(Role), scopes=frozenset({"read"}), via="oidc").signed_in
     True
     """
 
