@@ -41,13 +41,15 @@ def _fill(held: int, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def lock_beside(path: Path) -> int:
+def lock_beside(path: Path, *, wait: bool = False) -> int:
     """Hold the lock beside a file, which ends with the process, or when the descriptor is closed.
 
     Parameters
     ----------
     path : Path
         The file, which need not exist.
+    wait : bool
+        Wait while it is held elsewhere, as for one that is held for moments.
 
     Returns
     -------
@@ -57,13 +59,13 @@ def lock_beside(path: Path) -> int:
     Raises
     ------
     BlockingIOError
-        If it is held already, here or in another process.
+        If it is held already, here or in another process, and is not waited for.
     OSError
         If there can be no file in the folder.
     """
     held = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(held)
         raise

@@ -90,6 +90,10 @@ class _Commands(LazyGroup):
             "sfumato.cli.governance.review:app",
             "Review stored releases, sign, publish and withdraw them.",
         ),
+        "console": LazyCommand(
+            "sfumato.cli.governance.console:app",
+            "Run the curator's console, and make the tokens by which its members are recognised.",
+        ),
         "report": LazyCommand(
             "sfumato.cli.governance.release_pages:report",
             "Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt.",

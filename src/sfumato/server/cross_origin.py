@@ -9,18 +9,14 @@ Without a list nothing is allowed, and the service answers as if this module was
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, Final, final
+from collections.abc import Sequence
+from typing import Final, final
 from urllib.parse import urlsplit
 
 from sfumato import _check
+from sfumato.server.asgi import Application, Connection, Message, Receive, Send
 
 __all__ = ["CrossOrigin", "checked_origins"]
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 _METHODS: Final = {
     "reports": b"POST", "collection": b"GET", "collections": b"GET", "keys": b"GET", "status": b"GET",
@@ -51,7 +47,7 @@ class CrossOrigin:
     def __init__(self, app: Application, origins: Sequence[str]) -> None:
         self._app, self._origins = app, frozenset(origin.encode() for origin in origins)
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Answer one request."""
         method = None
         if scope["type"] == "http" and self._origins:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from sfumato.server.asgi import (
+    Receive,
+    Refused,
+    Send,
+    answer,
+    answer_json,
+    answer_refused,
+    begin_answer,
+    header_of,
+)
 from sfumato.server.collector import Collector
 from sfumato.server.counters import Counters
 from sfumato.server.group_commit import Busy, GroupCommit, NotStored
@@ -15,36 +25,14 @@ from sfumato.server.metrics import CONTENT_TYPE, openmetrics
 from sfumato.server.periods.collection_window import CollectionWindow
 from sfumato.server.request_room import NoRoom, RequestRoom
 
-__all__ = ["Front", "Message", "Receive", "Refused", "Send", "answer", "answer_json", "answer_refused"]
+__all__ = ["Front"]
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-_JSON: Final = b"application/json"
 _BINARY: Final = b"application/octet-stream"
 _PIECE: Final = 1 << 16
 _BATCH: Final = "/v1/batches/"
 _PUBLIC: Final = ("/v1/reports", "/v1/collection", "/v1/keys", "/v1/status", "/healthz")
 _OPERATOR: Final = ("/metrics", "/healthz")
 _CLOSED: Final = {"early": (403, "the collection has not begun"), "expired": (410, "the collection is over")}
-
-
-class Refused(Exception):
-    """A request that gets an error for an answer.
-
-    Parameters
-    ----------
-    status : int
-    why : str
-        Depends on the request's own form only.
-    limit : str, optional
-        The counter of requests beyond a limit.
-    """
-
-    def __init__(self, status: int, why: str, limit: str | None = None) -> None:
-        super().__init__(why)
-        self.status, self.why, self.limit = status, why, limit
 
 
 @final
@@ -143,7 +131,7 @@ class Front:
             page = openmetrics({"": (self._collector, self._counters)}, self._counters)
             await answer(send, 200, page, kind=CONTENT_TYPE)
         elif path == "/v1/reports":
-            await self._reports(_header(scope, b"content-length"), receive, send)
+            await self._reports(header_of(scope, b"content-length"), receive, send)
         elif path == "/v1/collection":
             await answer(send, 200, self._specification)
         elif path == "/v1/keys":
@@ -153,7 +141,7 @@ class Front:
             status = {"collection": known.id.hex(), "batch_size": known.batch_size}
             await answer_json(send, 200, {**status, "batches": known.batches, **self.window.times()})
         else:
-            await self._batch(path.removeprefix(_BATCH), _header(scope, b"authorization"), send)
+            await self._batch(path.removeprefix(_BATCH), header_of(scope, b"authorization"), send)
 
     @property
     def healthy(self) -> bool:
@@ -214,52 +202,9 @@ class Front:
         await _file(send, path)
 
 
-def _header(scope: MutableMapping[str, Any], name: bytes) -> bytes:
-    found: bytes = next((value for key, value in scope["headers"] if key.lower() == name), b"")
-    return found
-
-
-async def answer_refused(send: Send, refused: Refused) -> None:
-    """Answer with an error, and close the connection unless only the path was wrong."""
-    close, again = refused.status != 404, refused.status == 503
-    await answer_json(send, refused.status, {"error": refused.why}, close=close, again=again)
-
-
-async def answer_json(
-    send: Send, status: int, content: dict[str, Any], *, close: bool = False, again: bool = False
-) -> None:
-    """Answer in JSON; ``close`` ends the connection, ``again`` asks to try once more."""
-    extra = [(b"connection", b"close")] if close else []
-    extra += [(b"retry-after", b"1")] if again else []
-    await answer(send, status, json.dumps(content).encode(), extra=extra)
-
-
-async def answer(
-    send: Send,
-    status: int,
-    body: bytes,
-    *,
-    kind: bytes = _JSON,
-    extra: list[tuple[bytes, bytes]] | None = None,
-) -> None:
-    """Answer with a body in one piece."""
-    await _head(send, status, kind, len(body), extra or [])
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _head(send: Send, status: int, kind: bytes, size: int, extra: list[tuple[bytes, bytes]]) -> None:
-    headers = [
-        (b"content-type", kind),
-        (b"content-length", str(size).encode()),
-        (b"cache-control", b"no-store"),
-        *extra,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-
-
 async def _file(send: Send, path: Path) -> None:
     with path.open("rb") as file:
-        await _head(send, 200, _BINARY, path.stat().st_size, [])
+        await begin_answer(send, 200, _BINARY, path.stat().st_size, [])
         while piece := file.read(_PIECE):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, final
 
+from sfumato.server.asgi import Receive, Refused, Send, answer, answer_json, answer_refused
 from sfumato.server.counters import Counters
 from sfumato.server.hosting.hosted_collection import HostedCollection
 from sfumato.server.metrics import CONTENT_TYPE, openmetrics
-from sfumato.server.web import Receive, Refused, Send, answer, answer_json, answer_refused
 
 __all__ = ["CollectionsFront"]
 
