@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.server.console.screens import accounts, log, members, releases, reviews
+from sfumato.server.console.screens import accounts, epsilon, log, members, releases, reviews
 
 __all__ = ["SCREENS"]
 
@@ -13,5 +13,6 @@ SCREENS: Final = (
     *accounts.SCREENS,
     *members.SCREENS,
     *reviews.SCREENS,
+    *epsilon.SCREENS,
     *log.SCREENS,
 )

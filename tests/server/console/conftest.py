@@ -1,0 +1,35 @@
+"""A console over a ledger of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tests.server.console.office import Office, make_ledger
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ed25519PrivateKey]:
+    """A ledger to copy, and rita's key."""
+    folder = tmp_path_factory.mktemp("office")
+    return folder, make_ledger(folder)
+
+
+@pytest.fixture
+def key(tmp_path: Path, made: tuple[Path, Ed25519PrivateKey]) -> Ed25519PrivateKey:
+    """Rita's key; with it there is a ledger."""
+    shutil.copy(made[0] / "people.ledger", tmp_path)
+    return made[1]
+
+
+@pytest.fixture
+def office(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Office]:
+    """A console over that ledger."""
+    made = Office(tmp_path)
+    yield made
+    made.console.close()
+    assert made.failures == []

@@ -1,0 +1,137 @@
+"""A ledger with a release and four members, and visits of theirs to a console's pages."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import sfumato
+from sfumato.ledger import Budget, Role
+from sfumato.server.console.access.identity import PUBLIC, Identity, put_identity
+from sfumato.server.console.access.permissions import ALL_SCOPES
+from sfumato.server.console.app import application
+from sfumato.server.console.console import Console
+from sfumato.server.console.settings import ConsoleSettings
+
+__all__ = ["COUNT", "MEMBERS", "Office", "Reply", "ask", "hidden_field", "make_ledger"]
+
+COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.25, delta=0) COUNT(*) AS n FROM data"
+MEMBERS = {"carl": Role.CURATOR, "ada": Role.ANALYST, "rita": Role.REVIEWER, "otto": Role.AUDITOR}
+
+
+class Reply(NamedTuple):
+    """What a browser gets."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def location(self) -> str:
+        """Where it is sent."""
+        return self.headers["location"]
+
+
+def make_ledger(folder: Path) -> Ed25519PrivateKey:
+    """Make a ledger of four members in which ada asked one question; return rita's key."""
+    key = Ed25519PrivateKey.generate()
+    with sfumato.connect(_people(), **_about(folder)) as session:
+        members = session.ledger.members
+        members.set_roles("carl", {Role.CURATOR})
+        for name, role in MEMBERS.items():
+            members.set_roles(name, {role}, by="carl")
+        members.register_key("rita", key.public_key(), by="carl")
+        session.ledger.grant("ada", Budget.pure(epsilon=0.5), by="carl", reason="a report")
+    ask(folder, COUNT)
+    return key
+
+
+def ask(folder: Path, query: str) -> None:
+    """Ask a question as ada."""
+    about = _about(folder)
+    with sfumato.connect(_people(), **about, analyst="ada", purpose="a report") as session:
+        session.sql(query)
+
+
+def _people() -> pa.Table:
+    return pa.table({"id": range(1000), "age": [18 + number % 60 for number in range(1000)]})
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    return {"privacy_unit": "id", "epsilon": 2.0, "ledger": folder / "people.ledger"}
+
+
+class Office:
+    """A console whose visitors say who they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.failures: list[str] = []
+        settings = ConsoleSettings(
+            ledger=str(folder / "people.ledger"), folder=folder / "console", title="People <of> a town"
+        )
+        self.console = Console(settings)
+        self._app = application(self.console, self.failures.append)
+        self._folder = folder
+
+    def ask(self, query: str) -> None:
+        """Ask a question as ada, beside the console."""
+        ask(self._folder, query)
+
+    def get(self, name: str, path: str) -> Reply:
+        """Return the answer to a member's reading of a page; "" is the public."""
+        return self._visit(name, "GET", path, b"")
+
+    def post(self, name: str, path: str, form: Mapping[str, str] | None = None) -> Reply:
+        """Return the answer to a form that a member sends."""
+        return self._visit(name, "POST", path, urlencode(form or {}).encode())
+
+    def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
+        identity = PUBLIC
+        if name:
+            role = frozenset({MEMBERS[name]})
+            identity = Identity(name=name, roles=role, scopes=ALL_SCOPES, via="token")
+        place, _, query = path.partition("?")
+        scope: dict[str, Any] = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": place,
+            "raw_path": place.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 2),
+        }
+        put_identity(scope, identity)
+        return asyncio.run(self._answer(scope, body))
+
+    async def _answer(self, scope: dict[str, Any], body: bytes) -> Reply:
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+        return Reply(sent[0]["status"], headers, text)
+
+
+def hidden_field(text: str, name: str) -> str:
+    """Return the value of a hidden field of a form."""
+    found = re.search(f'<input type="hidden" name="{name}" value="([^"]*)">', text)
+    assert found is not None
+    return html.unescape(found[1])
