@@ -19,7 +19,7 @@ def test_the_page_is_the_reports_and_follows_the_ledger(office: Office, key: Ed2
     assert len(first) < 50_000
     assert office.console.release_pages.page(1, "en") is office.console.release_pages.page(1, "en")
     ledger.reviews.withdraw(1, by="carl", comment="an error")
-    assert "withdrawn" in office.console.release_pages.page(1, "en").decode()
+    assert "Withdrawn by" in office.console.release_pages.page(1, "en").decode()
 
 
 def test_what_is_not_published_is_not_there(office: Office) -> None:

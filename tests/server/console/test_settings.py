@@ -1,0 +1,119 @@
+"""The console's settings in TOML: each read and checked, and each error names its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.ledger import Renewal
+from sfumato.server.console.settings import ConsoleSettings, read_settings
+from tests.cases import cases
+
+WHOLE = """
+ledger = "people.ledger"
+folder = "kept"
+title = "A town"
+
+[dataset]
+source = {people = "people.parquet", visits = "postgresql://reader@db/visits"}
+privacy-unit = ["person", "device"]
+epsilon = 2.0
+delta = 1e-7
+renewal = {every = "month", column = "day"}
+period = "2026-01"
+policy = "policy.json"
+
+[listening]
+host = "0.0.0.0"
+port = 0
+names = ["console.example"]
+certificate = "cert.pem"
+certificate-key = "key.pem"
+proxies = ["10.0.0.1"]
+
+[answers]
+deadline = 120
+step = 10.0
+at-a-time = 4
+
+[sign-in]
+hours = 1
+proxy-header = "x-user"
+oidc = {issuer = "https://id.example"}
+"""
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "console.toml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    found = read_settings(_file(tmp_path, WHOLE))
+    assert found == ConsoleSettings(
+        ledger=str(tmp_path / "people.ledger"),
+        folder=tmp_path / "kept",
+        title="A town",
+        dataset={
+            "source": {"people": str(tmp_path / "people.parquet"), "visits": "postgresql://reader@db/visits"},
+            "privacy_unit": ("person", "device"),
+            "epsilon": 2.0,
+            "delta": 1e-7,
+            "renewal": Renewal(every="month", column="day"),
+            "period": "2026-01",
+            "policy": str(tmp_path / "policy.json"),
+        },
+        host="0.0.0.0",
+        port=0,
+        names=("console.example",),
+        certificate=(tmp_path / "cert.pem", tmp_path / "key.pem"),
+        proxies=("10.0.0.1",),
+        proxy_header="x-user",
+        oidc={"issuer": "https://id.example"},
+        hours=1.0,
+        deadline=120.0,
+        step=10.0,
+        at_a_time=4,
+    )
+    assert not found.local_only
+
+
+def test_little_is_enough(tmp_path: Path) -> None:
+    found = read_settings(_file(tmp_path, 'ledger = "postgresql://budgets@db/privacy"'), port=8000)
+    assert (found.ledger, found.port, found.dataset) == ("postgresql://budgets@db/privacy", 8000, {})
+    assert found.folder == tmp_path / "console"
+    assert found.local_only
+
+
+@cases(
+    ("text", "error"),
+    [
+        ("", "ledger must be set"),
+        ("ledger = 1", "ledger must be a text"),
+        ('ledger = "l"\nledgers = 1', "must set what is known here, got 'ledgers'; did you mean 'ledger'?"),
+        ('ledger = "l"\n[dataset]', "dataset.source must be set"),
+        ('ledger = "l"\n[dataset]\nsource = 1', "dataset.source must be a text"),
+        (
+            'ledger = "l"\n[dataset]\nsource = "s"\nanalyst = "ada"',
+            "must set what is known here, got 'analyst'",
+        ),
+        ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "month"}', "dataset.renewal.column must"),
+        ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "x", column = "c"}', "must be"),
+        ('ledger = "l"\n[listening]\nport = 65536', "listening.port must be at most"),
+        ('ledger = "l"\n[listening]\nnames = "a"', "listening.names must be a list"),
+        ('ledger = "l"\n[listening]\ncertificate = "a"', "listening must set both or none"),
+        ('ledger = "l"\n[answers]\nstep = 70', "step must be at most the deadline, 60, got 70"),
+        ('ledger = "l"\n[answers]\nstep = 0', "answers.step must be positive"),
+        ('ledger = "l"\n[answers]\nat-a-time = 0', "answers.at-a-time must be an integer of at least 1"),
+        ('ledger = "l"\n[sign-in]\noidc = 1', "sign-in.oidc must be a table"),
+        ("ledger = ", "must be a file of TOML"),
+    ],
+)
+def test_each_error_names_its_place(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        read_settings(_file(tmp_path, text))
+    assert error in str(caught.value)
+    assert "console.toml" in str(caught.value)
