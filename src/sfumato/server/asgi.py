@@ -7,7 +7,7 @@ b'survey.example'
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Connection",
     "Message",
     "Receive",
+    "Refusal",
     "Refused",
     "Send",
     "answer",
@@ -23,6 +24,7 @@ __all__ = [
     "begin_answer",
     "header_of",
     "headers_of",
+    "refuse_in_json",
 ]
 
 Connection: TypeAlias = MutableMapping[str, Any]
@@ -45,11 +47,19 @@ class Refused(Exception):
         Depends on the request's own form only.
     limit : str, optional
         The counter of requests beyond a limit.
+    headers : sequence of pairs of bytes
+        Of the answer, besides.
     """
 
-    def __init__(self, status: int, why: str, limit: str | None = None) -> None:
+    def __init__(
+        self, status: int, why: str, limit: str | None = None, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         super().__init__(why)
-        self.status, self.why, self.limit = status, why, limit
+        self.status, self.why, self.limit, self.headers = status, why, limit, tuple(headers)
+
+
+Refusal: TypeAlias = Callable[[Connection, Send, Refused], Awaitable[None]]
+"""Answers a request that was refused before the application saw it: a page, or JSON."""
 
 
 def headers_of(scope: Connection, name: bytes) -> list[bytes]:
@@ -66,14 +76,26 @@ def header_of(scope: Connection, name: bytes) -> bytes:
 async def answer_refused(send: Send, refused: Refused) -> None:
     """Answer with an error, and close the connection unless only the path was wrong."""
     close, again = refused.status != 404, refused.status == 503
-    await answer_json(send, refused.status, {"error": refused.why}, close=close, again=again)
+    content = {"error": refused.why}
+    await answer_json(send, refused.status, content, close=close, again=again, extra=refused.headers)
+
+
+async def refuse_in_json(scope: Connection, send: Send, refused: Refused) -> None:
+    """Answer any request with an error in JSON: a `Refusal`."""
+    await answer_refused(send, refused)
 
 
 async def answer_json(
-    send: Send, status: int, content: dict[str, Any], *, close: bool = False, again: bool = False
+    send: Send,
+    status: int,
+    content: dict[str, Any],
+    *,
+    close: bool = False,
+    again: bool = False,
+    extra: Sequence[tuple[bytes, bytes]] = (),
 ) -> None:
     """Answer in JSON; ``close`` ends the connection, ``again`` asks to try once more."""
-    extra = [(b"connection", b"close")] if close else []
+    extra = [*extra, *([(b"connection", b"close")] if close else [])]
     extra += [(b"retry-after", b"1")] if again else []
     await answer(send, status, json.dumps(content).encode(), extra=extra)
 

@@ -15,9 +15,10 @@ from sfumato.ledger.log.member_events import Role
 from sfumato.server.asgi import Connection, Refused
 from sfumato.server.console.access.permissions import Action, actions_of, allowed
 
-__all__ = ["PUBLIC", "Identity", "identity_of", "put_identity"]
+__all__ = ["PUBLIC", "Identity", "by_bearer", "identity_of", "put_identity"]
 
 _KEY: Final = "sfumato.identity"
+_BEARER: Final = "sfumato.bearer"
 
 
 @final
@@ -90,7 +91,7 @@ PUBLIC: Final = Identity(name="", roles=frozenset(), scopes=frozenset(), via="pu
 """Whoever was not recognised."""
 
 
-def put_identity(scope: Connection, identity: Identity) -> None:
+def put_identity(scope: Connection, identity: Identity, *, bearer: bool = False) -> None:
     """Say who makes a request, for all that come after.
 
     Parameters
@@ -98,8 +99,21 @@ def put_identity(scope: Connection, identity: Identity) -> None:
     scope : dict
         ASGI's.
     identity : Identity
+    bearer : bool
+        Whether the request itself holds a token, which no browser adds of its own accord.
     """
-    scope[_KEY] = identity
+    scope[_KEY], scope[_BEARER] = identity, bearer
+
+
+def by_bearer(scope: Connection) -> bool:
+    """Return whether the request itself holds a token, so that no other page can have made a browser send it.
+
+    Parameters
+    ----------
+    scope : dict
+        ASGI's.
+    """
+    return scope.get(_BEARER, False) is True
 
 
 def identity_of(scope: Connection) -> Identity:
