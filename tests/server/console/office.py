@@ -15,16 +15,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato
 from sfumato.ledger import Budget, Role
-from sfumato.server.console.access.identity import PUBLIC, Identity, put_identity
-from sfumato.server.console.access.permissions import ALL_SCOPES
+from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.app import application
 from sfumato.server.console.console import Console
+from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.settings import ConsoleSettings
 
 __all__ = ["COUNT", "MEMBERS", "Office", "Reply", "ask", "hidden_field", "make_ledger"]
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.25, delta=0) COUNT(*) AS n FROM data"
 MEMBERS = {"carl": Role.CURATOR, "ada": Role.ANALYST, "rita": Role.REVIEWER, "otto": Role.AUDITOR}
+
+
+ORIGIN = "http://localhost:8460"
 
 
 class Reply(NamedTuple):
@@ -78,7 +81,10 @@ class Office:
             ledger=str(folder / "people.ledger"), folder=folder / "console", title="People <of> a town"
         )
         self.console = Console(settings)
-        self._app = application(self.console, self.failures.append)
+        limits = RequestLimits(member_rate=1e6, member_burst=10**6, member_at_once=10**3, address_rate=None)
+        self._app = application(self.console, [ORIGIN], self.failures.append, limits)
+        create = self.console.tokens.create
+        self._tokens = {name: create(name, tuple(Scope), days=1)[0] for name in MEMBERS}
         self._folder = folder
 
     def ask(self, query: str) -> None:
@@ -94,10 +100,11 @@ class Office:
         return self._visit(name, "POST", path, urlencode(form or {}).encode())
 
     def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
-        identity = PUBLIC
+        headers = [(b"host", ORIGIN.partition("//")[2].encode()), (b"accept", b"text/html")]
+        headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
+        headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
         if name:
-            role = frozenset({MEMBERS[name]})
-            identity = Identity(name=name, roles=role, scopes=ALL_SCOPES, via="token")
+            headers.append((b"authorization", f"Bearer {self._tokens[name]}".encode()))
         place, _, query = path.partition("?")
         scope: dict[str, Any] = {
             "type": "http",
@@ -108,11 +115,10 @@ class Office:
             "raw_path": place.encode(),
             "query_string": query.encode(),
             "root_path": "",
-            "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
+            "headers": headers,
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 2),
         }
-        put_identity(scope, identity)
         return asyncio.run(self._answer(scope, body))
 
     async def _answer(self, scope: dict[str, Any], body: bytes) -> Reply:

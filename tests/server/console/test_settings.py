@@ -28,7 +28,7 @@ policy = "policy.json"
 [listening]
 host = "0.0.0.0"
 port = 0
-names = ["console.example"]
+origins = ["https://console.example"]
 certificate = "cert.pem"
 certificate-key = "key.pem"
 proxies = ["10.0.0.1"]
@@ -68,7 +68,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
         },
         host="0.0.0.0",
         port=0,
-        names=("console.example",),
+        origins=("https://console.example",),
         certificate=(tmp_path / "cert.pem", tmp_path / "key.pem"),
         proxies=("10.0.0.1",),
         proxy_header="x-user",
@@ -78,14 +78,13 @@ def test_everything_is_read(tmp_path: Path) -> None:
         step=10.0,
         at_a_time=4,
     )
-    assert not found.local_only
 
 
 def test_little_is_enough(tmp_path: Path) -> None:
     found = read_settings(_file(tmp_path, 'ledger = "postgresql://budgets@db/privacy"'), port=8000)
     assert (found.ledger, found.port, found.dataset) == ("postgresql://budgets@db/privacy", 8000, {})
     assert found.folder == tmp_path / "console"
-    assert found.local_only
+    assert found.tokens == tmp_path / "console" / "tokens"
 
 
 @cases(
@@ -103,7 +102,11 @@ def test_little_is_enough(tmp_path: Path) -> None:
         ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "month"}', "dataset.renewal.column must"),
         ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "x", column = "c"}', "must be"),
         ('ledger = "l"\n[listening]\nport = 65536', "listening.port must be at most"),
-        ('ledger = "l"\n[listening]\nnames = "a"', "listening.names must be a list"),
+        ('ledger = "l"\n[listening]\norigins = "a"', "origins must be"),
+        (
+            'ledger = "l"\n[listening]\nhost = "0.0.0.0"',
+            "origins must be stated, but there are none for 0.0.0.0",
+        ),
         ('ledger = "l"\n[listening]\ncertificate = "a"', "listening must set both or none"),
         ('ledger = "l"\n[answers]\nstep = 70', "step must be at most the deadline, 60, got 70"),
         ('ledger = "l"\n[answers]\nstep = 0', "answers.step must be positive"),

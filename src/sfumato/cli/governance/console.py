@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
+from sfumato import server
 from sfumato.cli.governance.console_tokens import tokens
+from sfumato.cli.process.service_options import say_now
+from sfumato.server.console.settings import read_settings
 
-__all__ = ["app"]
+__all__ = ["app", "serve"]
 
 app = typer.Typer(
     help="Run the curator's console, and make the tokens by which its members are recognised.",
     no_args_is_help=True,
 )
 app.add_typer(tokens, name="token")
+
+
+@app.command()
+def serve(
+    config: Annotated[Path, typer.Argument(help="TOML: the ledger, the data, where it listens.")],
+    port: Annotated[int | None, typer.Option("--port", help="In place of the file's; 0 for any.")] = None,
+    json_log: Annotated[bool, typer.Option("--json-log", help="Log in JSON, with times.")] = False,
+) -> None:
+    """Run the console until it is stopped."""
+    server.serve_console(read_settings(config, port=port), say_now, structured_log=json_log)

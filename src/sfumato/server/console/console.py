@@ -6,6 +6,9 @@ from contextlib import ExitStack
 from typing import Self, final
 
 from sfumato.ledger import Ledger
+from sfumato.server.console.access.failed_logins import FailedLogins
+from sfumato.server.console.access.member_roles import MemberRoles
+from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.head_file import HeadFile
 from sfumato.server.console.screens.releases import PageCache
 from sfumato.server.console.settings import ConsoleSettings
@@ -34,6 +37,9 @@ class Console:
             self.ledger = stack.enter_context(Ledger.manage(settings.ledger))
             self.release_pages = PageCache(self.ledger)
             self.heads = HeadFile(settings.folder / "exported-head.json")
+            self.tokens = TokenStore(settings.tokens)
+            self.roles = MemberRoles(self.ledger.members)
+            self.failed_logins = FailedLogins(self.ledger.members.record_failed_login)
             self._open = stack.pop_all()
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.ledger import Renewal
+from sfumato.server.console.guard.hosts import own_origins
 from sfumato.server.hosting.toml_table import (
     Table,
     number_above_zero,
@@ -23,12 +24,13 @@ __all__ = ["ConsoleSettings", "read_settings"]
 
 DEFAULT_PORT: Final = 8460
 
+_OWN: Final = ("127.0.0.1", "::1", "localhost")
 _TABLES: Final = ("dataset", "listening", "answers", "sign-in")
 _DATASET: Final = (
     "source", "privacy-unit", "epsilon", "delta", "rho", "mu", "policy", "renewal", "period", "public",
     "types", "defaults", "columns", "threads", "memory-limit", "statement-timeout",
 )  # fmt: skip
-_LISTENING: Final = ("host", "port", "names", "certificate", "certificate-key", "proxies")
+_LISTENING: Final = ("host", "port", "origins", "certificate", "certificate-key", "proxies")
 _ANSWERS: Final = ("deadline", "step", "at-a-time")
 _SIGN_IN: Final = ("hours", "proxy-header", "oidc")
 
@@ -52,8 +54,8 @@ class ConsoleSettings:
     host : str
     port : int
         0 for any that is free.
-    names : tuple of str
-        Host names that requests may use, beside those of this machine.
+    origins : tuple of str
+        At which browsers reach it, such as ``"https://console.example"``; empty for this machine's own.
     certificate : tuple of two paths, optional
     proxies : tuple of str
         Addresses of proxies whose header is believed.
@@ -77,7 +79,7 @@ class ConsoleSettings:
     dataset: Mapping[str, Any] = field(default_factory=dict)
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    names: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     certificate: tuple[Path, Path] | None = None
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     proxy_header: str = ""
@@ -90,11 +92,14 @@ class ConsoleSettings:
     def __post_init__(self) -> None:
         if self.step > self.deadline:
             _check.refuse("step", f"be at most the deadline, {self.deadline:g}", self.step, "lower it")
+        if not self.origins and self.host not in _OWN:
+            found = f"there are none for {self.host}"
+            _check.refuse_state("origins", "be stated", found, 'such as ["https://console.example"]')
 
     @property
-    def local_only(self) -> bool:
-        """Whether only this machine reaches it."""
-        return self.host in {"127.0.0.1", "::1", "localhost"}
+    def tokens(self) -> Path:
+        """The file of the members' tokens."""
+        return self.folder / "tokens"
 
 
 def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
@@ -130,7 +135,7 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
             dataset=_dataset(whole),
             host=listening.get("host", text, default.host),
             port=listening.get("port", _port, default.port) if port is None else port,
-            names=listening.get("names", _texts, ()),
+            origins=listening.get("origins", _origins, ()),
             certificate=None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
             proxies=listening.get("proxies", _texts, default.proxies),
             proxy_header=sign_in.get("proxy-header", text, ""),
@@ -187,6 +192,11 @@ def _texts(where: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         _check.refuse_type(where, "be a list of texts", value, 'write ["...", "..."]')
     return tuple(text(where, one) for one in value)
+
+
+def _origins(where: str, value: object) -> tuple[str, ...]:
+    with under(where):
+        return own_origins(value)
 
 
 def _mapping(where: str, value: object) -> Mapping[str, Any]:

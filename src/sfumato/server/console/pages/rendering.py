@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, final
 
@@ -65,7 +65,9 @@ class Renderer:
         """
         return next((path for path, _, action in self._menu if identity.may(action)), "/releases")
 
-    def html(self, page: Page, identity: Identity, *, path: str, csrf: str) -> str:
+    def html(
+        self, page: Page, identity: Identity, *, path: str, csrf: Callable[[], str] | None = None
+    ) -> str:
         """Return a page's document.
 
         Parameters
@@ -75,15 +77,15 @@ class Renderer:
             Whose menu it is.
         path : str
             Of this page.
-        csrf : str
-            What every form on it sends back.
+        csrf : callable, optional
+            Returns what every form on it sends back; called only where there is one.
         """
         frame: Mapping[str, Any] = {
             "title": page.title,
             "dataset_title": self._title,
             "identity": identity,
             "path": path,
-            "csrf": csrf,
+            "csrf": _Late(csrf),
             "menu": [
                 {"path": where, "name": name, "here": path == where or path.startswith(f"{where}/")}
                 for where, name, action in self._menu
@@ -91,6 +93,19 @@ class Renderer:
             ],
         }
         return self._templates.get_template(page.template).render({**page.facts, **frame})
+
+
+@final
+class _Late:
+    """A text that is made when a template shows it."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[[], str] | None) -> None:
+        self._make = make
+
+    def __str__(self) -> str:
+        return "" if self._make is None else self._make()
 
 
 def _moment(value: datetime) -> str:

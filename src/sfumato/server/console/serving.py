@@ -1,0 +1,55 @@
+"""Run a console as a process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+
+from sfumato.server.console.app import application
+from sfumato.server.console.console import Console
+from sfumato.server.console.settings import ConsoleSettings
+from sfumato.server.http_process import check_certificate, listening_socket, run_application
+from sfumato.server.limits import Limits
+from sfumato.server.operator_log import OperatorLog
+
+__all__ = ["serve_console"]
+
+
+def serve_console(
+    settings: ConsoleSettings, say: Callable[[str], None] = print, *, structured_log: bool = False
+) -> None:
+    """Run a console until the process is asked to end (SIGINT or SIGTERM).
+
+    Parameters
+    ----------
+    settings : ConsoleSettings
+    say : callable
+        Receives lines for the operator; nothing is said of who visits.
+    structured_log : bool
+        Whether each line is a JSON object, with its time.
+
+    Raises
+    ------
+    ParameterError
+        If the address cannot be had, or the certificate not be used.
+    LedgerUnavailable, LedgerCorrupt
+        If the ledger cannot be used.
+    """
+    log = OperatorLog(say, structured=structured_log)
+    if settings.certificate is not None:
+        check_certificate(*settings.certificate)
+    with Console(settings) as console, listening_socket(settings.host, settings.port) as listening:
+        origins = settings.origins or _own_origins(listening, https=settings.certificate is not None)
+        run_application(
+            application(console, origins, log.failure("page-failed")),
+            listening,
+            Limits(per_address=None) if settings.proxy_header else Limits(),
+            certificate=settings.certificate,
+            started=lambda url: log("started", f"console at {origins[0]}", url=origins[0], listens=url),
+        )
+
+
+def _own_origins(listening: socket.socket, *, https: bool) -> Sequence[str]:
+    """Return the origins of a service that browsers on this machine reach alone."""
+    scheme, port = "https" if https else "http", listening.getsockname()[1]
+    return [f"{scheme}://{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]")]

@@ -1,0 +1,123 @@
+"""A console as a process: who may enter is decided by tokens, and it ends when it is asked to."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from sfumato.server.console.access.permissions import Scope
+from sfumato.server.console.access.token_store import TokenStore
+
+
+class Answered(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    text: str
+
+
+class Running(NamedTuple):
+    """A process, and where it listens."""
+
+    port: int
+    process: subprocess.Popen[str]
+
+    def ask(self, method: str, path: str, body: str = "", **headers: str) -> Answered:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sent = {"host": f"localhost:{self.port}", "accept": "text/html", **headers}
+        if method == "POST":
+            sent |= {"content-type": "application/x-www-form-urlencoded"}
+        connection.request(
+            method, path, body, {name.replace("_", "-"): value for name, value in sent.items()}
+        )
+        reply = connection.getresponse()
+        found = Answered(reply.status, reply.headers, reply.read().decode())
+        connection.close()
+        return found
+
+    @property
+    def origin(self) -> str:
+        """Of its own pages."""
+        return f"http://localhost:{self.port}"
+
+
+@pytest.fixture
+def running(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Running]:
+    """A console of its own process."""
+    (tmp_path / "console.toml").write_text('ledger = "people.ledger"\ntitle = "A town"\n')
+    main = "from sfumato.cli.main import main; main()"
+    command = [sys.executable, "-c", main, "console", "serve", str(tmp_path / "console.toml"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        first = process.stdout.readline()
+        assert "console at http://localhost:" in first, process.stderr.read()
+        yield Running(int(first.rpartition(":")[2]), process)
+    finally:
+        process.kill()
+        process.wait(60)
+        process.stdout.close()
+        process.stderr.close()
+
+
+def _cookie(answered: Answered) -> str:
+    return answered.headers["set-cookie"].partition(";")[0]
+
+
+def _token(answered: Answered) -> str:
+    found = re.search('name="csrf_token" value="([0-9a-f]{64})"', answered.text)
+    assert found is not None
+    return found[1]
+
+
+def test_people_sign_in_by_a_form_and_out(running: Running, tmp_path: Path) -> None:
+    secret, token = TokenStore(tmp_path / "console" / "tokens").create("carl", tuple(Scope), days=1)
+    form = running.ask("GET", "/sign-in")
+    cookie, csrf = _cookie(form), _token(form)
+    policy = form.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    sent = urlencode({"csrf_token": csrf, "token": secret})
+    assert running.ask("POST", "/sign-in", sent, cookie=cookie, origin="http://evil.example").status == 403
+    assert running.ask("POST", "/sign-in", sent, cookie=cookie).status == 403
+    assert running.ask("POST", "/sign-in", sent, origin=running.origin).status == 403
+    wrong = urlencode({"csrf_token": csrf, "token": secret[:-4] + "0000"})
+    refused = running.ask("POST", "/sign-in", wrong, cookie=cookie, origin=running.origin)
+    assert refused.status == 401
+    assert secret not in refused.text
+    entered = running.ask("POST", "/sign-in", sent, cookie=cookie, origin=running.origin)
+    assert (entered.status, entered.headers["location"]) == (303, "/")
+    own = _cookie(entered)
+    assert own != cookie
+    assert running.ask("GET", "/grants", cookie=cookie).headers["location"] == "/sign-in"
+    page = running.ask("GET", "/members", cookie=own)
+    assert page.status == 200
+    assert "no-store" in page.headers["cache-control"]
+    again = urlencode({"csrf_token": csrf, "name": "bo", "role-analyst": "yes"})
+    assert running.ask("POST", "/members/roles", again, cookie=own, origin=running.origin).status == 403
+    right = urlencode({"csrf_token": _token(page), "name": "bo", "role-analyst": "yes"})
+    assert running.ask("POST", "/members/roles", right, cookie=own, origin=running.origin).status == 303
+    TokenStore(tmp_path / "console" / "tokens").revoke(token.id)
+    assert running.ask("GET", "/members", cookie=own).headers["location"] == "/sign-in"
+
+
+def test_wrong_hosts_and_methods_get_nothing(running: Running) -> None:
+    assert running.ask("GET", "/releases").status == 200
+    assert running.ask("GET", "/releases", host="evil.example").status >= 400
+    assert running.ask("PUT", "/releases").status >= 400
+    assert running.ask("GET", "/releases/" + "9" * 5000).status == 404
+    assert running.ask("GET", "/releases", authorization="Bearer nonsense").status == 401
+    running.process.terminate()
+    output, errors = running.process.communicate(timeout=30)
+    assert output + errors == ""
