@@ -162,7 +162,11 @@ def opened_ledger() -> Ledger:
 
 @contextmanager
 def console(
-    folder: Path, *, proxy: ProxyHeader | None = None, limits: RequestLimits | None = None
+    folder: Path,
+    *,
+    proxy: ProxyHeader | None = None,
+    limits: RequestLimits | None = None,
+    origins: Sequence[str] = (ORIGIN,),
 ) -> Iterator[Console]:
     """The whole of it; behind the guards is an application that says who asks, and notes what is changed."""
     clock = Clock()
@@ -200,6 +204,6 @@ def console(
                 proxy=proxy,
             )
 
-        app = guarded(inner, identified=identified, origins=[ORIGIN], limits=limits)
+        app = guarded(inner, identified=identified, origins=origins, limits=limits)
         made = Console(app, ledger, tokens, sessions, failed, clock)
         yield made
