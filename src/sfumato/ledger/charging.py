@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from sfumato import _check
-from sfumato.errors import BudgetExceeded, LedgerUnavailable, SimulatedCharge
+from sfumato.errors import BudgetExceeded, LedgerMismatch, LedgerUnavailable, SimulatedCharge
 from sfumato.ledger.budget.budget_check import Balance, Price, budget_exceeded, price_of
 from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
 from sfumato.ledger.budget.spent import Spent
@@ -21,6 +21,7 @@ from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
 from sfumato.ledger.log.words import check_line
+from sfumato.ledger.quote import Quote, quoted
 from sfumato.ledger.store.base import stating_outcome
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -156,7 +157,19 @@ class ChargeRecorder:
             made.append((event, spent))
         return made
 
-    def claim_draw(self, receipt: Receipt, charge: Charge) -> Receipt:
+    def quote(self, charges: Sequence[Charge], account: AccountKey) -> Quote:
+        """Say what `record_all` would do with these charges of one account now; nothing is written."""
+        checked = [self._checked(charge) for charge in charges]
+        with self.log.transaction(write=False) as snapshot:
+            balances = self._accounts.balances(snapshot, account)
+            old = [self._requests.undrawn_charge(snapshot, body) is not None for _, body in checked]
+        new = [price for (price, _), there in zip(checked, old, strict=True) if not there]
+        made = [charge for charge, there in zip(charges, old, strict=True) if not there]
+        fits = _fit_together([price.cost for price in new], balances)
+        refused = None if fits else self._exceeded(made, new, balances)
+        return quoted(self._identity.neighboring, balances[-1], [price.cost for price in new], refused)
+
+    def claim_draw(self, receipt: Receipt, charge: Charge, *, anew: bool = True) -> Receipt:
         """Write durably that noise is about to be drawn, once for each charge.
 
         Parameters
@@ -165,6 +178,8 @@ class ChargeRecorder:
             What `record` returned.
         charge : Charge
             What was charged; where another process drew for it first, it is charged anew.
+        anew : bool
+            Whether it is; else it is refused with `LedgerMismatch`.
 
         Returns
         -------
@@ -179,6 +194,11 @@ class ChargeRecorder:
             if event is not None:
                 self.log.remember(event)
                 return receipt
+            if not anew:
+                raise LedgerMismatch(
+                    f"charge {receipt.sequence} must have no noise drawn for it yet, got one that has; it "
+                    "stays: asking again is charged anew"
+                )
             receipt = self.record(charge)
 
     def _exceeded(

@@ -12,7 +12,10 @@ from sfumato.ledger.charging import Charge, ChargeDetails
 from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
+from sfumato.ledger.log.events import AccountKey
 from sfumato.ledger.log.words import check_line
+from sfumato.ledger.paid_charges import PaidCharges
+from sfumato.ledger.quote import Quote
 from sfumato.ledger.runs import Run
 from sfumato.ledger.stored_releases import StoredRelease
 from sfumato.privacy.guarantee import Guarantee
@@ -40,6 +43,8 @@ class LedgerView(LedgerFacts):
         Where the budget renews, the period that every answer is about.
     purpose : str
         What the answers are for: one line that every charge carries.
+    paid : PaidCharges, optional
+        Charges that were made beforehand: then `charge_all` returns these and makes none.
 
     Raises
     ------
@@ -74,14 +79,23 @@ class LedgerView(LedgerFacts):
     >>> ledger.close()
     """
 
-    __slots__ = ("_analyst", "_ledger", "_period", "_purpose")
+    __slots__ = ("_analyst", "_ledger", "_paid", "_period", "_purpose")
 
-    def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "", purpose: str = "") -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        analyst: str = "",
+        *,
+        period: str = "",
+        purpose: str = "",
+        paid: PaidCharges | None = None,
+    ) -> None:
         super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
         self._ledger = ledger
         self._analyst = analyst
         self._period = period
         self._purpose = check_line("purpose", purpose)
+        self._paid = paid
         check_period(ledger.renewal, period)
         if analyst != "":
             ledger.budget_of(analyst)
@@ -170,6 +184,8 @@ class LedgerView(LedgerFacts):
         0.5
         >>> ledger.close()
         """
+        if self._paid is not None:
+            return self._paid.of(charges)
         if not charges:
             return ()
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
@@ -215,7 +231,22 @@ class LedgerView(LedgerFacts):
             As for `charge`; nothing may be drawn.
         """
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.claim_draw(receipt, self._own(charge))
+        return recorder.claim_draw(receipt, self._own(charge), anew=self._paid is None)
+
+    def quote(self, charges: Sequence[Mapping[str, Any]]) -> Quote:
+        """Say what `charge_all` would do with these charges now; nothing is written.
+
+        Parameters
+        ----------
+        charges : sequence of mapping
+            As for `charge_all`; those that it would not make again cost nothing.
+
+        Returns
+        -------
+        Quote
+        """
+        account, recorder = AccountKey(self._analyst, self._period), self._ledger._recorder  # noqa: SLF001
+        return recorder.quote([self._own(charge) for charge in charges], account)
 
     def _own(self, charge: Mapping[str, Any]) -> Charge:
         about = {"purpose": self._purpose, **charge}

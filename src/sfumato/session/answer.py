@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
 
 from sfumato.errors import BudgetExceeded
+from sfumato.ledger.quote import Quote
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.decimal_cost import delta_needed
 from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.receipt import Receipt
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import AggregationJob
 from sfumato.queries.plan.query_key import query_key
@@ -23,9 +26,92 @@ from sfumato.session.offered_parts import with_offered_parts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["answer_all", "would_answer_all"]
+__all__ = ["AskedLedger", "answer_all", "ask_ledger", "would_answer_all"]
 
 _SECRET_BYTES = 32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskedLedger:
+    """What a ledger has for some queries, and what the others are charged; made by `ask_ledger`.
+
+    Parameters
+    ----------
+    priced : tuple of PricedQuery
+    committed : tuple of bytes or None
+        The releases of those that were answered before, in their order.
+    charges : mapping of int to mapping
+        What `LedgerView.charge_all` takes, of the others by their positions.
+    """
+
+    priced: tuple[PricedQuery, ...]
+    committed: tuple[bytes | None, ...]
+    charges: Mapping[int, Mapping[str, Any]]
+
+    def charge(self, account: LedgerView) -> dict[int, Receipt]:
+        """Charge what was not answered before, in one transaction; return the receipts by position.
+
+        Parameters
+        ----------
+        account : LedgerView
+
+        Raises
+        ------
+        BudgetExceeded
+            If they do not fit together; nothing is charged. What it offers was priced for this very query.
+        """
+        try:
+            return dict(zip(self.charges, account.charge_all(list(self.charges.values())), strict=True))
+        except BudgetExceeded as refused:
+            raise self._with_offers(refused, account) from None
+
+    def quote(self, account: LedgerView) -> Quote:
+        """Say what `charge` would do now; nothing is charged.
+
+        Parameters
+        ----------
+        account : LedgerView
+        """
+        quote = account.quote(list(self.charges.values()))
+        refused = None if quote.refused is None else self._with_offers(quote.refused, account)
+        return replace(quote, refused=refused)
+
+    def _with_offers(self, refused: BudgetExceeded, account: LedgerView) -> BudgetExceeded:
+        """Return the refusal; of a single query with what is offered instead of its parts."""
+        if len(self.charges) > 1:
+            return refused
+        query = self.priced[next(iter(self.charges))].query
+
+        def fits(loss: PrivacyLoss) -> bool:
+            options = query.options
+            return account.would_accept(loss, delta=delta_needed(loss, options.epsilon, options.delta))
+
+        return with_offered_parts(query, refused, fits)
+
+
+def ask_ledger(
+    priced: Sequence[PricedQuery], descriptions: Sequence[str], *, account: LedgerView, source: RandomSource
+) -> AskedLedger:
+    """Look for the answers of queries in the ledger; nothing is charged.
+
+    Parameters
+    ----------
+    priced, descriptions, account, source
+        As for `answer_all`.
+
+    Returns
+    -------
+    AskedLedger
+    """
+    requests = [query_key(each.query) for each in priced]
+    committed = tuple(account.find(request) for request in requests)
+    charges = {
+        index: _charge(priced[index], requests[index], source) | {"description": descriptions[index]}
+        for index, found in enumerate(committed)
+        if found is None
+    }
+    return AskedLedger(tuple(priced), committed, charges)
 
 
 def answer_all(
@@ -66,31 +152,14 @@ def answer_all(
     BudgetExceeded
         If they do not fit into the budget together; nothing is charged, and no row is read.
     """
-    requests = [query_key(each.query) for each in priced]
-    committed = [account.find(request) for request in requests]
-    missing = [index for index, found in enumerate(committed) if found is None]
-    charges = [
-        _charge(priced[index], requests[index], source) | {"description": descriptions[index]}
-        for index in missing
-    ]
-    try:
-        receipts = dict(zip(missing, account.charge_all(charges), strict=True))
-    except BudgetExceeded as refused:
-        if len(missing) > 1:
-            raise
-        query = priced[missing[0]].query
-
-        def fits(loss: PrivacyLoss) -> bool:
-            options = query.options
-            return account.would_accept(loss, delta=delta_needed(loss, options.epsilon, options.delta))
-
-        raise with_offered_parts(query, refused, fits) from None
+    asked = ask_ledger(priced, descriptions, account=account, source=source)
+    receipts = asked.charge(account)
 
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
     def drawn(each: PricedQuery, index: int) -> TableRelease:
-        receipt, charge, report = receipts[index], charges[missing.index(index)], each.truncation
+        receipt, charge, report = receipts[index], asked.charges[index], each.truncation
         # No noise is drawn before the ledger says so, and then for this charge no more.
         if not each.bounds_known:
             receipt = account.claim_draw(receipt, charge)
@@ -106,7 +175,7 @@ def answer_all(
         return TableRelease(noised, receipt, each, account=account)
 
     releases = []
-    for index, (each, found_before) in enumerate(zip(priced, committed, strict=True)):
+    for index, (each, found_before) in enumerate(zip(priced, asked.committed, strict=True)):
         if found_before is not None:
             record = ReleaseRecord.from_bytes(found_before)
             releases.append(TableRelease(record, None, each, replayed=True, account=account))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Self
 
 from sfumato import _check
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.paid_charges import PaidCharges
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.builder.private_query import PrivateQuery
@@ -16,7 +19,9 @@ from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.limit_pricing import price_histograms
 from sfumato.queries.planner.limit_record import LimitsRecord
 from sfumato.queries.planner.suggested_limits import SuggestedLimits
+from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
+from sfumato.session.period import within_period
 
 __all__ = ["CuratorTools"]
 
@@ -29,7 +34,10 @@ class CuratorTools(ABC):
     __slots__ = ()
 
     _engine: Engine
+    _ledger: Ledger
     _account: LedgerView
+    _catalog: Catalog
+    _rng: RandomSource | None
     _policy: PrivacyPolicy | None
     _privacy_unit: str
     _defaults: Mapping[str, object]
@@ -107,6 +115,61 @@ class CuratorTools(ABC):
         record = priced.with_noise(exact, source, privacy_unit=self._privacy_unit)
         self._account.commit(receipt, record.to_bytes())
         return SuggestedLimits(record, receipt, priced, False, groups, stated, level)
+
+    def as_analyst(
+        self,
+        analyst: str,
+        *,
+        period: str = "",
+        purpose: str = "",
+        defaults: Mapping[str, object] | None = None,
+        paid: PaidCharges | None = None,
+        engine: Engine | None = None,
+    ) -> Self:
+        """Return a session of an analyst over the same data and ledger; for a service that serves several.
+
+        Parameters
+        ----------
+        analyst : str
+            Who asks; the curator opened an account for them. "" is the curator.
+        period : str
+            Where the budget renews, the period that all questions are about.
+        purpose : str
+            What the answers are for: one line.
+        defaults : mapping of str to object, optional
+            Values of OPTIONS that a query leaves out, before those of this session.
+        paid : PaidCharges, optional
+            Charges that were made beforehand, under which it answers; it charges nothing then.
+        engine : Engine, optional
+            Another one with tables of the same names and columns, such as one without rows to plan on.
+
+        Returns
+        -------
+        Session
+            With the engine and the ledger of this one: close that alone.
+
+        Raises
+        ------
+        LedgerMismatch
+            The analyst has no account.
+        ParameterError
+            The period is none, or the budget does not renew.
+        """
+        self._check_usable()
+        account = LedgerView(self._ledger, analyst, period=period, purpose=purpose, paid=paid)
+        renewal, private = self._ledger.renewal, self._catalog.private
+        within = {} if renewal is None else {n: within_period(s, renewal, period) for n, s in private.items()}
+        made: Callable[..., Self] = type(self)
+        return made(
+            engine=engine or self._engine,
+            ledger=self._ledger,
+            account=account,
+            catalog=replace(self._catalog, within=within),
+            privacy_unit=account.privacy_unit,
+            defaults={**self._defaults, **(defaults or {})},
+            rng=self._rng,
+            policy=self._policy,
+        )
 
     def cancel(self) -> bool:
         """Make the query that is computed now end at once; called from another thread than the one that asks.
