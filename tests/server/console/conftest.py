@@ -33,3 +33,14 @@ def office(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Office]:
     yield made
     made.console.close()
     assert made.failures == []
+
+
+@pytest.fixture
+def asked_office(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Office]:
+    """A console over that ledger and its data, which answers questions."""
+    assert key is not None
+    made = Office(tmp_path, data=True)
+    made.console.start()
+    yield made
+    made.console.close()
+    assert made.failures == []

@@ -17,6 +17,7 @@ import sfumato
 from sfumato.ledger import Budget, Role
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.app import application
+from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.console import Console
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.settings import ConsoleSettings
@@ -35,7 +36,12 @@ class Reply(NamedTuple):
 
     status: int
     headers: dict[str, str]
-    text: str
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The page."""
+        return self.content.decode()
 
     @property
     def location(self) -> str:
@@ -75,12 +81,18 @@ def _about(folder: Path) -> dict[str, Any]:
 class Office:
     """A console whose visitors say who they are."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, data: bool = False) -> None:
         self.failures: list[str] = []
+        about = {**_about(folder), "source": _people()}
+        del about["ledger"]
         settings = ConsoleSettings(
-            ledger=str(folder / "people.ledger"), folder=folder / "console", title="People <of> a town"
+            ledger=str(folder / "people.ledger"),
+            folder=folder / "console",
+            title="People <of> a town",
+            dataset=about if data else {},
+            grid=TimeGrid(step=0.05),
         )
-        self.console = Console(settings)
+        self.console = Console(settings, self.failures.append)
         limits = RequestLimits(member_rate=1e6, member_burst=10**6, member_at_once=10**3, address_rate=None)
         self._app = application(self.console, [ORIGIN], self.failures.append, limits)
         create = self.console.tokens.create
@@ -132,8 +144,8 @@ class Office:
 
         await self._app(scope, receive, send)
         headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        text = b"".join(message.get("body", b"") for message in sent[1:]).decode()
-        return Reply(sent[0]["status"], headers, text)
+        content = b"".join(message.get("body", b"") for message in sent[1:])
+        return Reply(sent[0]["status"], headers, content)
 
 
 def hidden_field(text: str, name: str) -> str:

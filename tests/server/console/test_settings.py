@@ -8,6 +8,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Renewal
+from sfumato.server.console.asking.job_store import JobLimits
+from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.settings import ConsoleSettings, read_settings
 from tests.cases import cases
 
@@ -34,9 +36,11 @@ certificate-key = "key.pem"
 proxies = ["10.0.0.1"]
 
 [answers]
-deadline = 120
 step = 10.0
-at-a-time = 4
+first = 2
+doublings = 3
+per-analyst = 5
+total = 50
 
 [sign-in]
 hours = 1
@@ -74,9 +78,8 @@ def test_everything_is_read(tmp_path: Path) -> None:
         proxy_header="x-user",
         oidc={"issuer": "https://id.example"},
         hours=1.0,
-        deadline=120.0,
-        step=10.0,
-        at_a_time=4,
+        grid=TimeGrid(step=10.0, first=2, doublings=3),
+        jobs=JobLimits(per_analyst=5, total=50),
     )
 
 
@@ -108,9 +111,9 @@ def test_little_is_enough(tmp_path: Path) -> None:
             "origins must be stated, but there are none for 0.0.0.0",
         ),
         ('ledger = "l"\n[listening]\ncertificate = "a"', "listening must set both or none"),
-        ('ledger = "l"\n[answers]\nstep = 70', "step must be at most the deadline, 60, got 70"),
+        ('ledger = "l"\n[answers]\nstep = 1e6', "step must be from a millisecond to a day"),
         ('ledger = "l"\n[answers]\nstep = 0', "answers.step must be positive"),
-        ('ledger = "l"\n[answers]\nat-a-time = 0', "answers.at-a-time must be an integer of at least 1"),
+        ('ledger = "l"\n[answers]\ntotal = 0', "answers.total must be an integer of at least 1"),
         ('ledger = "l"\n[sign-in]\noidc = 1', "sign-in.oidc must be a table"),
         ("ledger = ", "must be a file of TOML"),
     ],

@@ -23,6 +23,7 @@ from sfumato.server.console.endpoints import Endpoint, Endpoints
 from sfumato.server.console.guard.guarded import guarded
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.pages.rendering import Renderer
+from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.screens.catalog import SCREENS
 from sfumato.server.console.sign_in_pages import SignInPages
 
@@ -50,9 +51,10 @@ def application(
         Of each sender; by default addresses are not counted where a proxy stands before it.
     """
     settings = console.settings
+    shown = [screen for screen in SCREENS if console.asking is not None or not screen.needs_data]
     sessions = Sessions(idle=min(1800.0, settings.hours * 3600), longest=settings.hours * 3600)
     endpoints = Endpoints(
-        console, Renderer(settings.title, frozenset(screen.path for screen in SCREENS)), report_failure
+        console, Renderer(settings.title, frozenset(screen.path for screen in shown)), report_failure
     )
     signing = SignInPages(endpoints, SignIn(sessions, console.tokens, console.failed_logins))
     proxy = None
@@ -74,7 +76,7 @@ def application(
     if limits is None:
         limits = RequestLimits() if proxy is None else RequestLimits(address_rate=None)
     return guarded(
-        _routed(endpoints, signing),
+        _routed(shown, endpoints, signing),
         identified=identified,
         origins=origins,
         limits=limits,
@@ -97,10 +99,10 @@ def _with_ledger(app: Application, refusal: Refusal, report_failure: Callable[[s
     return answering
 
 
-def _routed(endpoints: Endpoints, signing: SignInPages) -> Application:
+def _routed(screens: Sequence[Screen], endpoints: Endpoints, signing: SignInPages) -> Application:
     """Return all paths, and what answers where none is."""
     routes: list[BaseRoute] = [
-        Route(screen.path, endpoints.endpoint(screen), methods=[screen.method]) for screen in SCREENS
+        Route(screen.path, endpoints.endpoint(screen), methods=[screen.method]) for screen in screens
     ]
     routes += signing.routes()
     routes.append(Route("/static/console.css", _style(), methods=["GET"]))

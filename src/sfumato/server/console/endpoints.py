@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeAlias, final
@@ -11,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, SfumatoError
+from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, QueryError, SfumatoError
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
@@ -25,6 +26,7 @@ __all__ = ["Endpoint", "Endpoints", "fields_of"]
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
+_LONGEST_WAIT: Final = 5.0
 _FIELDS: Final = 100
 """Maximum number of fields of a form."""
 
@@ -57,6 +59,8 @@ class Endpoints:
                 query=dict(request.query_params),
                 form=await fields_of(request) if screen.method == "POST" else {},
             )
+            if screen.wait is not None:
+                await self._wait(screen.wait, visit)
             return await run_in_threadpool(self._shown, screen, visit, request)
 
         return shown
@@ -104,6 +108,19 @@ class Endpoints:
             return RedirectResponse("/sign-in", status_code=303)
         return self.message(request, "Not permitted", "Your roles do not permit this.", 403)
 
+    async def _wait(self, wait: Callable[[Console, Visit], float], visit: Visit) -> None:
+        """Wait until there is nothing to wait for any more, or for so long that the page says so."""
+        left = _LONGEST_WAIT
+        while left > 0:
+            try:
+                pause = await run_in_threadpool(wait, self._console, visit)
+            except SfumatoError:  # which the screen then says
+                return
+            if pause <= 0:
+                return
+            await asyncio.sleep(min(pause, left))
+            left -= pause
+
     def _shown(self, screen: Screen, visit: Visit, request: Request) -> Response:
         try:
             return self.response(screen.show(self._console, visit), request)
@@ -149,7 +166,7 @@ def _status(error: SfumatoError) -> int:
         return 503
     if isinstance(error, BudgetExceeded):
         return 409
-    return 400 if isinstance(error, ParameterError) else 409
+    return 400 if isinstance(error, ParameterError | QueryError) else 409
 
 
 def _document(answer: Document) -> Response:

@@ -38,7 +38,11 @@ def serve_console(
     log = OperatorLog(say, structured=structured_log)
     if settings.certificate is not None:
         check_certificate(*settings.certificate)
-    with Console(settings) as console, listening_socket(settings.host, settings.port) as listening:
+    with (
+        Console(settings, log.failure("run-failed")) as console,
+        listening_socket(settings.host, settings.port) as listening,
+    ):
+        console.start()
         origins = settings.origins or _own_origins(listening, https=settings.certificate is not None)
         run_application(
             application(console, origins, log.failure("page-failed")),

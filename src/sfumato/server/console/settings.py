@@ -9,6 +9,8 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.ledger import Renewal
+from sfumato.server.console.asking.job_store import JobLimits
+from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.guard.hosts import own_origins
 from sfumato.server.hosting.toml_table import (
     Table,
@@ -31,7 +33,7 @@ _DATASET: Final = (
     "types", "defaults", "columns", "threads", "memory-limit", "statement-timeout",
 )  # fmt: skip
 _LISTENING: Final = ("host", "port", "origins", "certificate", "certificate-key", "proxies")
-_ANSWERS: Final = ("deadline", "step", "at-a-time")
+_ANSWERS: Final = ("step", "first", "doublings", "per-analyst", "total")
 _SIGN_IN: Final = ("hours", "proxy-header", "oidc")
 
 
@@ -65,12 +67,10 @@ class ConsoleSettings:
         An OpenID Connect provider; empty for none.
     hours : float
         After which who signed in has to do so again.
-    deadline : float
-        Seconds after which an answer is given up; its charge stays.
-    step : float
-        Seconds between the times at which answers leave.
-    at_a_time : int
-        How many questions are computed at a time.
+    grid : TimeGrid
+        When answers leave.
+    jobs : JobLimits
+        How many questions may wait and run.
     """
 
     ledger: str
@@ -85,13 +85,10 @@ class ConsoleSettings:
     proxy_header: str = ""
     oidc: Mapping[str, Any] = field(default_factory=dict)
     hours: float = 8.0
-    deadline: float = 60.0
-    step: float = 5.0
-    at_a_time: int = 2
+    grid: TimeGrid = field(default_factory=TimeGrid)
+    jobs: JobLimits = field(default_factory=JobLimits)
 
     def __post_init__(self) -> None:
-        if self.step > self.deadline:
-            _check.refuse("step", f"be at most the deadline, {self.deadline:g}", self.step, "lower it")
         if not self.origins and self.host not in _OWN:
             found = f"there are none for {self.host}"
             _check.refuse_state("origins", "be stated", found, 'such as ["https://console.example"]')
@@ -141,9 +138,15 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
             proxy_header=sign_in.get("proxy-header", text, ""),
             oidc=sign_in.get("oidc", _mapping, {}),
             hours=sign_in.get("hours", number_above_zero, default.hours),
-            deadline=answers.get("deadline", number_above_zero, default.deadline),
-            step=answers.get("step", number_above_zero, default.step),
-            at_a_time=answers.get("at-a-time", positive_integer, default.at_a_time),
+            grid=TimeGrid(
+                step=answers.get("step", number_above_zero, default.grid.step),
+                first=answers.get("first", positive_integer, default.grid.first),
+                doublings=answers.get("doublings", positive_integer, default.grid.doublings),
+            ),
+            jobs=JobLimits(
+                per_analyst=answers.get("per-analyst", positive_integer, default.jobs.per_analyst),
+                total=answers.get("total", positive_integer, default.jobs.total),
+            ),
         )
 
 

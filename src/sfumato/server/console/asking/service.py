@@ -15,6 +15,7 @@ from sfumato.errors import LedgerError
 from sfumato.ledger.log.words import check_line, check_name
 from sfumato.ledger.paid_charges import PaidCharges
 from sfumato.queries.plan.query_key import query_key
+from sfumato.queries.sql.query_parameters import Parameters
 from sfumato.server.console.asking.job import Answer, Job, JobView
 from sfumato.server.console.asking.job_file import JobFile
 from sfumato.server.console.asking.job_queue import JobQueue
@@ -257,7 +258,9 @@ class AskingService:
         account = asker.account
         digests = [request_digest(job.analyst, account.period, each) for each in priced]
         new = [index for index, digest in enumerate(digests) if digest not in job.charges]
-        words = [f"question {job.id}, private SELECT {index + 1} of {len(priced)}" for index in new]
+        text = Parameters.of(question.params).describe(question.sql)
+        many = len(priced)
+        words = [text if many == 1 else f"private SELECT {index + 1} of {many} in: {text}" for index in new]
         try:
             asked = ask_ledger(
                 [priced[index] for index in new], words, account=account, source=asker.randomness()

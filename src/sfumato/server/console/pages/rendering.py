@@ -9,6 +9,7 @@ from typing import Any, Final, final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sfumato.queries.release.display import printable
+from sfumato.report.markup.numerals import Numerals
 from sfumato.server.console.access.identity import Identity
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Page
@@ -54,7 +55,13 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"moment": _moment, "plain": printable, "number": _number}
+        self._templates.filters |= {
+            "moment": _moment,
+            "plain": printable,
+            "number": _number,
+            "lines": _lines,
+            "up": Numerals("en").up,
+        }
 
     def first(self, identity: Identity) -> str:
         """Return the path of the first screen that a visitor may see; nobody's own is the list of releases.
@@ -111,6 +118,11 @@ class _Late:
 def _moment(value: datetime) -> str:
     """Return a time as people read it."""
     return value.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _lines(text: str) -> str:
+    """Return a text of several lines in printable characters."""
+    return "\n".join(printable(line) for line in text.splitlines())
 
 
 def _number(value: float) -> str:

@@ -31,9 +31,15 @@ class Screen:
         Takes the console and the visit.
     method : str
         ``GET`` for what only shows, ``POST`` for what changes something.
+    wait : callable, optional
+        Returns for how many seconds the answer should wait, so that what is about to be there is on it.
+    needs_data : bool
+        Whether it is only there if the console has data, and not a ledger alone.
     """
 
     path: str
     action: Action
     show: Callable[[Console, Visit], Answer]
     method: str = "GET"
+    wait: Callable[[Console, Visit], float] | None = None
+    needs_data: bool = False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.server.console.screens import accounts, epsilon, log, members, releases, reviews
+from sfumato.server.console.screens import accounts, ask, epsilon, history, log, members, releases, reviews
 
 __all__ = ["SCREENS"]
 
 SCREENS: Final = (
     *releases.SCREENS,
+    *ask.SCREENS,
+    *history.SCREENS,
     *accounts.SCREENS,
     *members.SCREENS,
     *reviews.SCREENS,
