@@ -9,7 +9,7 @@ from typing import Final
 
 from sfumato.report.markup.elements import Markup
 
-__all__ = ["COLORS", "POLICY", "STYLE"]
+__all__ = ["COLORS", "POLICY", "STYLE", "STYLE_SOURCE"]
 
 COLORS: Final = {
     "ink": "#1b1b1b",
@@ -54,5 +54,8 @@ STYLE: Final = Markup(Template(_SHEET).substitute(COLORS))
 
 _HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 
-POLICY: Final = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'"
+STYLE_SOURCE: Final = f"'sha256-{_HASH}'"
+"""The sheet as a policy names it."""
+
+POLICY: Final = f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'none'"
 """The content security policy: this one sheet, and nothing else."""

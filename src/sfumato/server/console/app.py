@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from sfumato.errors import LedgerError
+from sfumato.report.markup.page_style import STYLE_SOURCE
 from sfumato.server.asgi import Application, Connection, Receive, Refusal, Refused, Send
 from sfumato.server.console.access.identification import Identification
 from sfumato.server.console.access.proxy_header import ProxyHeader
@@ -81,6 +82,7 @@ def application(
         origins=origins,
         limits=limits,
         refusal=endpoints.refusal,
+        styles=(STYLE_SOURCE,),
     )
 
 

@@ -171,8 +171,6 @@ def _status(error: SfumatoError) -> int:
 
 def _document(answer: Document) -> Response:
     headers = {}
-    if answer.policy:
-        headers["content-security-policy"] = f"{answer.policy}; frame-ancestors 'none'"
     if answer.file_name:
         headers["content-disposition"] = f'attachment; filename="{answer.file_name}"'
     return Response(answer.content, media_type=answer.media_type, headers=headers)

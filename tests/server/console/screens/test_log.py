@@ -9,14 +9,23 @@ from tests.server.console.office import MEMBERS, Office
 
 
 def test_events_are_shown_without_questions(office: Office) -> None:
-    page = office.get("otto", "/log").text
+    page = office.get("carl", "/log").text
     head = office.console.ledger.head()
     assert head.digest in page
     assert page.count('<th scope="row">') == head.position
-    assert "charge" in page
+    assert "noise drawn" in page
     assert "ada" in page
     for secret in ("SELECT", "COUNT", "a report"):
         assert secret not in page
+
+
+def test_an_auditor_does_not_see_when_a_computation_ended(office: Office) -> None:
+    page = office.get("otto", "/log").text
+    head = office.console.ledger.head()
+    assert head.digest not in page
+    assert page.count('<th scope="row">') == head.position - 2
+    assert "noise drawn" not in page
+    assert "release stored" not in page
 
 
 def test_a_long_log_is_shown_in_pages(office: Office) -> None:

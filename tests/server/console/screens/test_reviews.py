@@ -5,6 +5,7 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.ledger import Approval
+from sfumato.report.markup.page_style import STYLE_SOURCE
 from sfumato.server.console.screens.reviews import CHECKLIST
 from tests.server.console.office import COUNT, MEMBERS, Office, hidden_field
 
@@ -26,7 +27,7 @@ def test_a_release_is_published_after_anothers_signature(office: Office, key: Ed
     assert "for &lt;b&gt;print&lt;/b&gt;" in page
     assert COUNT in page
     assert "none: the groups are public" in page
-    assert office.get("rita", "/review/1/page").headers["content-security-policy"].endswith("'none'")
+    assert STYLE_SOURCE in office.get("rita", "/review/1/page").headers["content-security-policy"]
     statement = _statement(office, "well done")
     signature = Approval.from_json(statement).sign(key).hex()
     sent = office.post("rita", "/review/1/approve", {"statement": statement, "signature": signature})

@@ -28,6 +28,7 @@ def guarded(
     origins: Sequence[str],
     limits: RequestLimits | None = None,
     refusal: Refusal = refuse_in_json,
+    styles: Sequence[str] = (),
 ) -> Application:
     """Return an application that answers what every guard lets in.
 
@@ -42,6 +43,8 @@ def guarded(
         The defaults suit a few hundred people.
     refusal : callable
         Answers what is refused.
+    styles : sequence of str
+        See `SecurityHeaders`.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def guarded(
         )
     inner = HostGuard(inner, origins=origins, refusal=refusal)
     https = all(origin.startswith("https:") for origin in origins)
-    return _without_websockets(SecurityHeaders(inner, https=https))
+    return _without_websockets(SecurityHeaders(inner, https=https, styles=styles))
 
 
 def _without_websockets(app: Application) -> Application:

@@ -49,21 +49,18 @@ class Redirect:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Bytes as they are: a release's page with a policy of its own, or a file to keep.
+    """Bytes as they are: a release's page, which states a policy of its own, or a file to keep.
 
     Parameters
     ----------
     content : bytes
     media_type : str
-    policy : str
-        Its content security policy; that of the console where it is empty.
     file_name : str
         By which a browser keeps it; "" shows it.
     """
 
     content: bytes
     media_type: str
-    policy: str = ""
     file_name: str = ""
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from sfumato.errors import LedgerCorrupt
-from sfumato.ledger import LedgerExport
+from sfumato.ledger import LedgerExport, Role
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Document, Page
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["SCREENS"]
 
 _ROWS: Final = 50
+_TIMED: Final = ("draw", "commit")
+"""Kinds of events that come when a computation ends."""
 
 _NAMES: Final = {
     "opened": "ledger made",
@@ -33,20 +35,22 @@ _NAMES: Final = {
 
 
 def _show(console: Console, visit: Visit) -> Answer:
-    """Show the events, the newest first."""
+    """Show the events, the newest first; only a curator sees when noise was drawn: that depends on rows."""
     events = LedgerExport.parse(console.ledger.export()).events
+    whole = Role.CURATOR in visit.identity.roles
+    if not whole:
+        events = tuple(event for event in events if event.kind not in _TIMED)
     last = max(1, -(-len(events) // _ROWS))
     page = min(visit.page(), last)
     begin = len(events) - page * _ROWS
-    shown = [_row(event) for event in reversed(events[max(begin, 0) : begin + _ROWS])]
     facts = {
-        "rows": shown,
+        "rows": [_row(event) for event in reversed(events[max(begin, 0) : begin + _ROWS])],
         "page": page,
         "last": last,
-        "head": console.ledger.head(),
+        "head": console.ledger.head() if whole else None,
         "key": console.ledger.public_key,
     }
-    return Page(template="log.html", title="Log", facts={**facts, "verified": None, "damage": ""})
+    return Page(template="log.html", title="Log", facts=facts)
 
 
 def _row(event: Event) -> dict[str, object]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from sfumato import report
 from sfumato.errors import ParameterError
-from sfumato.report.markup.page_style import POLICY
 from sfumato.report.texts.catalog import LANGUAGES
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Document, Page
@@ -78,7 +77,7 @@ def release_document(console: Console, number: int, visit: Visit) -> Answer:
         content = console.release_pages.page(number, language)
     except ParameterError:  # a charge without a release, or one of which there are no pages
         return missing("release")
-    return Document(content=content, media_type="text/html; charset=utf-8", policy=POLICY)
+    return Document(content=content, media_type="text/html; charset=utf-8")
 
 
 def _words(message: str) -> dict[str, str]:
