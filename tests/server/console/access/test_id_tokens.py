@@ -65,7 +65,7 @@ def test_a_token_holds_for_its_issuer_client_time_and_sign_in_alone() -> None:
         {"aud": "other"}, {"aud": None}, {"aud": ["other"]}, {"aud": ["console", "other"]}, {"azp": "other"},
         {"exp": NOW - 60}, {"exp": None}, {"exp": "9999999999"}, {"exp": True},
         {"iat": NOW + 61}, {"iat": None}, {"nbf": NOW + 61}, {"nbf": "x"},
-        {"nonce": "m"}, {"nonce": None}, {"nonce": 1},
+        {"nonce": "m"}, {"nonce": None}, {"nonce": 1}, {"nonce": "\ud800"},
     )  # fmt: skip
     for changes in wrong:
         with pytest.raises(InvalidIdToken) as error:

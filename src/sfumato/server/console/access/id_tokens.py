@@ -7,7 +7,6 @@ OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725, section 3.1 (algorithms that
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -94,8 +93,7 @@ def checked_claims(
         raise InvalidIdToken("it is of another issuer")
     _check_audience(claims, client_id)
     _check_time(claims, now)
-    given = claims.get("nonce")
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), nonce.encode()):
+    if claims.get("nonce") != nonce:
         raise InvalidIdToken("it is of another sign-in")
     return claims
 
