@@ -86,9 +86,11 @@ def checked_claims(
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise InvalidIdToken("there is no ID token")
     try:
-        claims = jwt.decode(text, keys, algorithms=list(_ALGORITHMS)).claims
-    except (JoseError, ValueError, TypeError) as error:
+        claims: object = jwt.decode(text, keys, algorithms=list(_ALGORITHMS)).claims
+    except (JoseError, ValueError, TypeError, RecursionError) as error:
         raise InvalidIdToken(f"the signature does not hold ({type(error).__name__})") from None
+    if not isinstance(claims, dict):  # which older versions of the library let pass
+        raise InvalidIdToken("it holds no claims")
     if claims.get("iss") != issuer:
         raise InvalidIdToken("it is of another issuer")
     _check_audience(claims, client_id)
