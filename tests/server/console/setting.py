@@ -167,8 +167,9 @@ def console(
     proxy: ProxyHeader | None = None,
     limits: RequestLimits | None = None,
     origins: Sequence[str] = (ORIGIN,),
+    other: Application | None = None,
 ) -> Iterator[Console]:
-    """The whole of it; behind the guards is an application that says who asks, and notes what is changed."""
+    """The whole of it; behind the guards is one that says who asks and notes what is changed, or another."""
     clock = Clock()
     with opened_ledger() as ledger:
         tokens = TokenStore(folder / "tokens.json", now=clock)
@@ -188,7 +189,7 @@ def console(
                 extra = [(b"set-cookie", await sign_in.by_token(scope, fields["token"][0]))]
             elif scope["path"] == "/sign-out":
                 extra = [(b"set-cookie", sign_in.sign_out(scope))]
-            elif scope["method"] != "GET":
+            elif scope["method"] not in ("GET", "HEAD"):
                 made.changed.append(who.name)
             message = await receive()
             facts["body"] = len(message.get("body", b""))
@@ -204,6 +205,6 @@ def console(
                 proxy=proxy,
             )
 
-        app = guarded(inner, identified=identified, origins=origins, limits=limits)
+        app = guarded(other or inner, identified=identified, origins=origins, limits=limits)
         made = Console(app, ledger, tokens, sessions, failed, clock)
         yield made

@@ -16,7 +16,7 @@ from sfumato.errors import SourceError
 from tests.run_time import run_time
 
 if run_time(__name__):
-    from joserfc import jwt
+    from joserfc import jws, jwt
     from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 
     from sfumato.server.console.access.id_tokens import InvalidIdToken, checked_claims, read_keys
@@ -71,6 +71,11 @@ def test_a_token_holds_for_its_issuer_client_time_and_sign_in_alone() -> None:
         with pytest.raises(InvalidIdToken) as error:
             checked(made_token(key, **changes), keys)
         assert "s-ada" not in str(error.value)
+    half = json.dumps({**CLAIMS, "nonce": "\ud800"}).encode()  # of a pair: no Unicode text
+    for payload in (half, b"[]", b"{", b'"x"', b"\xff"):
+        text = jws.serialize_compact({"alg": "ES256", "kid": "one"}, payload, key)
+        with pytest.raises(InvalidIdToken):
+            checked(text, keys)
 
 
 def test_a_signature_by_another_key_or_by_none_does_not_hold() -> None:

@@ -112,6 +112,7 @@ def test_another_sites_page_loads_no_part_of_a_members_page(made: Console, brows
         == 403
     )
     assert browser.get("/plain", cross, *link).status == 200
+    assert browser.get("/plain", (b"sec-fetch-site", b"same-site")).status == 403, "another port is one too"
     assert ask(made.app, "GET", "/plain", [cross]).status == 200, "what is public may be loaded"
 
 

@@ -7,7 +7,6 @@ OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725, section 3.1 (algorithms that
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -87,15 +86,16 @@ def checked_claims(
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise InvalidIdToken("there is no ID token")
     try:
-        claims = jwt.decode(text, keys, algorithms=list(_ALGORITHMS)).claims
-    except (JoseError, ValueError, TypeError) as error:
+        claims: object = jwt.decode(text, keys, algorithms=list(_ALGORITHMS)).claims
+    except (JoseError, ValueError, TypeError, RecursionError) as error:
         raise InvalidIdToken(f"the signature does not hold ({type(error).__name__})") from None
+    if not isinstance(claims, dict):  # which older versions of the library let pass
+        raise InvalidIdToken("it holds no claims")
     if claims.get("iss") != issuer:
         raise InvalidIdToken("it is of another issuer")
     _check_audience(claims, client_id)
     _check_time(claims, now)
-    given = claims.get("nonce")
-    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), nonce.encode()):
+    if claims.get("nonce") != nonce:
         raise InvalidIdToken("it is of another sign-in")
     return claims
 

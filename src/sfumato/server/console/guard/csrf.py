@@ -124,8 +124,9 @@ class CsrfGuard:
     def _check(self, scope: Connection, tokens: _Tokens) -> None:
         site = header_of(scope, b"sec-fetch-site")
         if scope["method"] in _SAFE:
-            if site == b"cross-site" and identity_of(scope).signed_in and not _navigates(scope):
-                raise Refused(403, "another site's page may not load this")
+            elsewhere = site in (b"cross-site", b"same-site")  # another port of this host is the same site
+            if elsewhere and identity_of(scope).signed_in and not _navigates(scope):
+                raise Refused(403, "another service's page may not load this")
             return
         origins = headers_of(scope, b"origin")
         if len(origins) != 1 or origins[0] not in self._origins or site not in (b"", b"same-origin"):
