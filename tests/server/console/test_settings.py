@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Renewal
+from sfumato.server.console.access.oidc_settings import OidcSettings
 from sfumato.server.console.asking.job_store import JobLimits
 from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.settings import ConsoleSettings, read_settings
@@ -45,8 +46,15 @@ total = 50
 [sign-in]
 hours = 1
 proxy-header = "x-user"
-oidc = {issuer = "https://id.example"}
+[sign-in.oidc]
+issuer = "https://id.example"
+client-id = "console"
+client-secret-file = "secret"
+members = {"1f3a" = "ada"}
 """
+
+
+OIDC = '[sign-in.oidc]\nclient-id = "c"\nredirect-uri = "https://c.example/sign-in/oidc/back"\n'
 
 
 def _file(folder: Path, text: str) -> Path:
@@ -56,6 +64,7 @@ def _file(folder: Path, text: str) -> Path:
 
 
 def test_everything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("quiet\n")
     found = read_settings(_file(tmp_path, WHOLE))
     assert found == ConsoleSettings(
         ledger=str(tmp_path / "people.ledger"),
@@ -76,7 +85,13 @@ def test_everything_is_read(tmp_path: Path) -> None:
         certificate=(tmp_path / "cert.pem", tmp_path / "key.pem"),
         proxies=("10.0.0.1",),
         proxy_header="x-user",
-        oidc={"issuer": "https://id.example"},
+        oidc=OidcSettings(
+            issuer="https://id.example",
+            client_id="console",
+            client_secret="quiet",
+            redirect_uri="https://console.example/sign-in/oidc/back",
+            members={"1f3a": "ada"},
+        ),
         hours=1.0,
         grid=TimeGrid(step=10.0, first=2, doublings=3),
         jobs=JobLimits(per_analyst=5, total=50),
@@ -115,6 +130,15 @@ def test_little_is_enough(tmp_path: Path) -> None:
         ('ledger = "l"\n[answers]\nstep = 0', "answers.step must be positive"),
         ('ledger = "l"\n[answers]\ntotal = 0', "answers.total must be an integer of at least 1"),
         ('ledger = "l"\n[sign-in]\noidc = 1', "sign-in.oidc must be a table"),
+        (
+            'ledger = "l"\n[sign-in.oidc]\nissuer = "https://i.example"',
+            "redirect-uri must be an address of this",
+        ),
+        (
+            f'ledger = "l"\n{OIDC}client-secret-file = "none"',
+            "client-secret-file must be a file that can be read",
+        ),
+        (f'ledger = "l"\n{OIDC}issuer = "http://i.example"', "issuer must be an https:// URL"),
         ("ledger = ", "must be a file of TOML"),
     ],
 )

@@ -16,6 +16,7 @@ from sfumato.errors import LedgerError
 from sfumato.report.markup.page_style import STYLE_SOURCE
 from sfumato.server.asgi import Application, Connection, Receive, Refusal, Refused, Send
 from sfumato.server.console.access.identification import Identification
+from sfumato.server.console.access.oidc import OidcSignIn
 from sfumato.server.console.access.proxy_header import ProxyHeader
 from sfumato.server.console.access.sessions import Sessions
 from sfumato.server.console.access.sign_in import SignIn
@@ -57,7 +58,9 @@ def application(
     endpoints = Endpoints(
         console, Renderer(settings.title, frozenset(screen.path for screen in shown)), report_failure
     )
-    signing = SignInPages(endpoints, SignIn(sessions, console.tokens, console.failed_logins))
+    sign_in = SignIn(sessions, console.tokens, console.failed_logins)
+    oidc = None if settings.oidc is None else OidcSignIn(settings.oidc, sign_in, console.failed_logins)
+    signing = SignInPages(endpoints, sign_in, oidc)
     proxy = None
     if settings.proxy_header:
         proxy = ProxyHeader(header=settings.proxy_header, peers=settings.proxies)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
+from urllib.parse import urlsplit
 
 from sfumato import _check
 from sfumato.ledger import Renewal
+from sfumato.server.console.access.oidc_settings import OidcSettings
 from sfumato.server.console.asking.job_store import JobLimits
 from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.guard.hosts import own_origins
@@ -22,7 +24,7 @@ from sfumato.server.hosting.toml_table import (
     under,
 )
 
-__all__ = ["ConsoleSettings", "read_settings"]
+__all__ = ["OIDC_BACK", "ConsoleSettings", "read_settings"]
 
 DEFAULT_PORT: Final = 8460
 
@@ -35,6 +37,11 @@ _DATASET: Final = (
 _LISTENING: Final = ("host", "port", "origins", "certificate", "certificate-key", "proxies")
 _ANSWERS: Final = ("step", "first", "doublings", "per-analyst", "total")
 _SIGN_IN: Final = ("hours", "proxy-header", "oidc")
+_OIDC: Final = (
+    "issuer", "client-id", "client-secret-file", "redirect-uri", "claim", "members", "ask-for",
+)  # fmt: skip
+OIDC_BACK: Final = "/sign-in/oidc/back"
+"""Where browsers come back from the provider."""
 
 
 @final
@@ -63,8 +70,8 @@ class ConsoleSettings:
         Addresses of proxies whose header is believed.
     proxy_header : str
         Of the header that names who signed in at a proxy; "" believes none.
-    oidc : mapping
-        An OpenID Connect provider; empty for none.
+    oidc : OidcSettings, optional
+        An OpenID Connect provider that signs members in.
     hours : float
         After which who signed in has to do so again.
     grid : TimeGrid
@@ -83,7 +90,7 @@ class ConsoleSettings:
     certificate: tuple[Path, Path] | None = None
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     proxy_header: str = ""
-    oidc: Mapping[str, Any] = field(default_factory=dict)
+    oidc: OidcSettings | None = None
     hours: float = 8.0
     grid: TimeGrid = field(default_factory=TimeGrid)
     jobs: JobLimits = field(default_factory=JobLimits)
@@ -123,31 +130,34 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
     if (pair[0] is None) is not (pair[1] is None):
         found = "one of certificate and certificate-key comes alone"
         _check.refuse_state(listening.where(), "set both or none", found, "set both, or a proxy with TLS")
+    origins = listening.get("origins", _origins, ())
     default = ConsoleSettings(ledger=address, folder=Path())
     with under(whole.where("answers")):
-        return ConsoleSettings(
-            ledger=_address(whole, address),
-            folder=whole.place("folder") or whole.file.parent / "console",
-            title=whole.get("title", text, default.title),
-            dataset=_dataset(whole),
-            host=listening.get("host", text, default.host),
-            port=listening.get("port", _port, default.port) if port is None else port,
-            origins=listening.get("origins", _origins, ()),
-            certificate=None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
-            proxies=listening.get("proxies", _texts, default.proxies),
-            proxy_header=sign_in.get("proxy-header", text, ""),
-            oidc=sign_in.get("oidc", _mapping, {}),
-            hours=sign_in.get("hours", number_above_zero, default.hours),
-            grid=TimeGrid(
-                step=answers.get("step", number_above_zero, default.grid.step),
-                first=answers.get("first", positive_integer, default.grid.first),
-                doublings=answers.get("doublings", positive_integer, default.grid.doublings),
-            ),
-            jobs=JobLimits(
-                per_analyst=answers.get("per-analyst", positive_integer, default.jobs.per_analyst),
-                total=answers.get("total", positive_integer, default.jobs.total),
-            ),
+        grid = TimeGrid(
+            step=answers.get("step", number_above_zero, default.grid.step),
+            first=answers.get("first", positive_integer, default.grid.first),
+            doublings=answers.get("doublings", positive_integer, default.grid.doublings),
         )
+        jobs = JobLimits(
+            per_analyst=answers.get("per-analyst", positive_integer, default.jobs.per_analyst),
+            total=answers.get("total", positive_integer, default.jobs.total),
+        )
+    return ConsoleSettings(
+        ledger=_address(whole, address),
+        folder=whole.place("folder") or whole.file.parent / "console",
+        title=whole.get("title", text, default.title),
+        dataset=_dataset(whole),
+        host=listening.get("host", text, default.host),
+        port=listening.get("port", _port, default.port) if port is None else port,
+        origins=origins,
+        certificate=None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
+        proxies=listening.get("proxies", _texts, default.proxies),
+        proxy_header=sign_in.get("proxy-header", text, ""),
+        oidc=_oidc(sign_in, origins),
+        hours=sign_in.get("hours", number_above_zero, default.hours),
+        grid=grid,
+        jobs=jobs,
+    )
 
 
 _port = port
@@ -202,7 +212,32 @@ def _origins(where: str, value: object) -> tuple[str, ...]:
         return own_origins(value)
 
 
-def _mapping(where: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        _check.refuse_type(where, "be a table", value, "begin it with its name in brackets")
-    return value
+def _oidc(sign_in: Table, origins: tuple[str, ...]) -> OidcSettings | None:
+    """Return the provider; browsers come back to the first origin unless it says where."""
+    if "oidc" not in sign_in.values:
+        return None
+    table = sign_in.table("oidc", _OIDC)
+    back = table.get("redirect-uri", text, f"{origins[0]}{OIDC_BACK}" if origins else None)
+    if back is None or urlsplit(back).path != OIDC_BACK:
+        rule = f"be an address of this console with the path {OIDC_BACK}"
+        _check.refuse(table.where("redirect-uri"), rule, back, "or state listening.origins and leave it out")
+    secret = table.place("client-secret-file")
+    members = table.table("members", tuple(table.values["members"])) if "members" in table.values else None
+    with under(table.where()):
+        return OidcSettings(
+            issuer=table.required("issuer", text, "name the provider's URL"),
+            client_id=table.required("client-id", text, "the provider states it"),
+            client_secret=None if secret is None else _secret(table.where("client-secret-file"), secret),
+            redirect_uri=back,
+            claim=table.get("claim", text, "sub"),
+            members=None if members is None else {name: members.get(name, text) for name in members.known},
+            ask_for=table.get("ask-for", _texts, ("openid",)),
+        )
+
+
+def _secret(where: str, path: Path) -> str:
+    """Return a secret from its file."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        _check.refuse(where, "be a file that can be read", str(path), "check the path")

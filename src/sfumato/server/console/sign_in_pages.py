@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import final
 
 from starlette.requests import Request
@@ -10,9 +11,11 @@ from starlette.routing import BaseRoute, Route
 
 from sfumato.server.asgi import Refused
 from sfumato.server.console.access.identity import identity_of
+from sfumato.server.console.access.oidc import OidcSignIn
 from sfumato.server.console.access.sign_in import SignIn
 from sfumato.server.console.endpoints import Endpoints, fields_of
 from sfumato.server.console.pages.answer import Page
+from sfumato.server.console.settings import OIDC_BACK
 
 __all__ = ["SignInPages"]
 
@@ -25,10 +28,11 @@ class SignInPages:
     ----------
     endpoints : Endpoints
     sign_in : SignIn
+    oidc : OidcSignIn, optional
     """
 
-    def __init__(self, endpoints: Endpoints, sign_in: SignIn) -> None:
-        self._endpoints, self._sign_in = endpoints, sign_in
+    def __init__(self, endpoints: Endpoints, sign_in: SignIn, oidc: OidcSignIn | None = None) -> None:
+        self._endpoints, self._sign_in, self._oidc = endpoints, sign_in, oidc
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of these pages.
@@ -37,11 +41,15 @@ class SignInPages:
         -------
         list of Route
         """
-        return [
+        own: list[BaseRoute] = [
             Route("/sign-in", self.show, methods=["GET"]),
             Route("/sign-in", self.take, methods=["POST"]),
             Route("/sign-out", self.leave, methods=["POST"]),
         ]
+        if self._oidc is not None:
+            own.append(Route("/sign-in/oidc", partial(self._to_provider, self._oidc), methods=["GET"]))
+            own.append(Route(OIDC_BACK, partial(self._from_provider, self._oidc), methods=["GET"]))
+        return own
 
     async def show(self, request: Request) -> Response:
         """Show the form."""
@@ -60,9 +68,27 @@ class SignInPages:
         """Sign out."""
         return _onward("/releases", self._sign_in.sign_out(request.scope))
 
+    async def _to_provider(self, oidc: OidcSignIn, request: Request) -> Response:
+        """Send the browser to the provider."""
+        try:
+            place, cookie = await oidc.begin()
+        except Refused as refused:
+            return self._form(request, refused.why, refused.status)
+        return _onward(place, cookie)
+
+    async def _from_provider(self, oidc: OidcSignIn, request: Request) -> Response:
+        """Take back a browser that the provider signed in; the page leads on by a link, see `finish`."""
+        try:
+            cookies = await oidc.finish(request.scope)
+        except Refused as refused:
+            return self._form(request, refused.why, refused.status)
+        answer = self._endpoints.response(Page(template="signed_in.html", title="Signed in"), request)
+        answer.raw_headers += [(b"set-cookie", cookie) for cookie in cookies]
+        return answer
+
     def _form(self, request: Request, refused: str, status: int) -> Response:
         signed_in = identity_of(request.scope).signed_in
-        facts = {"refused": refused, "signed_in": signed_in}
+        facts = {"refused": refused, "signed_in": signed_in, "oidc": self._oidc is not None}
         page = Page(template="sign_in.html", title="Sign in", facts=facts, status=status)
         return self._endpoints.response(page, request)
 

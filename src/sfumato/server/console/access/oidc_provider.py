@@ -44,7 +44,9 @@ class OidcProvider:
     now : callable
         Seconds since 1970.
 
-    Notes ----- Every method may wait for the network, 10 seconds at most for each answer, and raises
+    Notes
+    -----
+    Every method may wait for the network, 10 seconds at most for each answer, and raises
     `SourceError` if there is none. For any number of threads.
     """
 

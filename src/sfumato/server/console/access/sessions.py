@@ -67,7 +67,9 @@ class Sessions:
     now : callable
         Seconds of a clock that never goes back.
 
-    Notes ----- An identifier has 256 random bits, and only its SHA-256 is in memory. A member has at most 16
+    Notes
+    -----
+    An identifier has 256 random bits, and only its SHA-256 is in memory. A member has at most 16
     sessions, and all together 10,000; beyond that the one that was used longest ago ends. Not for several
     threads.
     """
