@@ -132,32 +132,33 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
         _check.refuse_state(listening.where(), "set both or none", found, "set both, or a proxy with TLS")
     origins = listening.get("origins", _origins, ())
     default = ConsoleSettings(ledger=address, folder=Path())
-    with under(whole.where("answers")):
-        grid = TimeGrid(
-            step=answers.get("step", number_above_zero, default.grid.step),
-            first=answers.get("first", positive_integer, default.grid.first),
-            doublings=answers.get("doublings", positive_integer, default.grid.doublings),
-        )
-        jobs = JobLimits(
-            per_analyst=answers.get("per-analyst", positive_integer, default.jobs.per_analyst),
-            total=answers.get("total", positive_integer, default.jobs.total),
-        )
-    return ConsoleSettings(
-        ledger=_address(whole, address),
-        folder=whole.place("folder") or whole.file.parent / "console",
-        title=whole.get("title", text, default.title),
-        dataset=_dataset(whole),
-        host=listening.get("host", text, default.host),
-        port=listening.get("port", _port, default.port) if port is None else port,
-        origins=origins,
-        certificate=None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
-        proxies=listening.get("proxies", _texts, default.proxies),
-        proxy_header=sign_in.get("proxy-header", text, ""),
-        oidc=_oidc(sign_in, origins),
-        hours=sign_in.get("hours", number_above_zero, default.hours),
-        grid=grid,
-        jobs=jobs,
+    grid = {
+        "step": answers.get("step", number_above_zero, default.grid.step),
+        "first": answers.get("first", positive_integer, default.grid.first),
+        "doublings": answers.get("doublings", positive_integer, default.grid.doublings),
+    }
+    jobs = JobLimits(
+        per_analyst=answers.get("per-analyst", positive_integer, default.jobs.per_analyst),
+        total=answers.get("total", positive_integer, default.jobs.total),
     )
+    with under(whole.where("answers")):
+        times = TimeGrid(**grid)
+    stated: dict[str, Any] = {
+        "ledger": _address(whole, address),
+        "folder": whole.place("folder") or whole.file.parent / "console",
+        "title": whole.get("title", text, default.title),
+        "dataset": _dataset(whole),
+        "host": listening.get("host", text, default.host),
+        "port": listening.get("port", _port, default.port) if port is None else port,
+        "origins": origins,
+        "certificate": None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
+        "proxies": listening.get("proxies", _texts, default.proxies),
+        "proxy_header": sign_in.get("proxy-header", text, ""),
+        "oidc": _oidc(sign_in, origins),
+        "hours": sign_in.get("hours", number_above_zero, default.hours),
+    }
+    with under(listening.where()):
+        return ConsoleSettings(**stated, grid=times, jobs=jobs)
 
 
 _port = port
@@ -223,16 +224,17 @@ def _oidc(sign_in: Table, origins: tuple[str, ...]) -> OidcSettings | None:
         _check.refuse(table.where("redirect-uri"), rule, back, "or state listening.origins and leave it out")
     secret = table.place("client-secret-file")
     members = table.table("members", tuple(table.values["members"])) if "members" in table.values else None
+    stated: dict[str, Any] = {
+        "issuer": table.required("issuer", text, "name the provider's URL"),
+        "client_id": table.required("client-id", text, "the provider states it"),
+        "client_secret": None if secret is None else _secret(table.where("client-secret-file"), secret),
+        "redirect_uri": back,
+        "claim": table.get("claim", text, "sub"),
+        "members": None if members is None else {name: members.get(name, text) for name in members.known},
+        "ask_for": table.get("ask-for", _texts, ("openid",)),
+    }
     with under(table.where()):
-        return OidcSettings(
-            issuer=table.required("issuer", text, "name the provider's URL"),
-            client_id=table.required("client-id", text, "the provider states it"),
-            client_secret=None if secret is None else _secret(table.where("client-secret-file"), secret),
-            redirect_uri=back,
-            claim=table.get("claim", text, "sub"),
-            members=None if members is None else {name: members.get(name, text) for name in members.known},
-            ask_for=table.get("ask-for", _texts, ("openid",)),
-        )
+        return OidcSettings(**stated)
 
 
 def _secret(where: str, path: Path) -> str:
