@@ -7,7 +7,7 @@ run, perhaps in another process, answers under it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -20,14 +20,12 @@ __all__ = ["PaidCharges"]
 @final
 @dataclass(frozen=True, slots=True)
 class PaidCharges:
-    """The receipts of charges that were made, by request, and whether a run may still go on.
+    """The receipts of charges that were made, by request.
 
     Parameters
     ----------
     receipts : mapping of str to Receipt
         By what `Ledger.charge` calls the request.
-    go_on : callable
-        Called before noise is drawn and before a release is committed; it raises where the run was cancelled.
 
     Notes
     -----
@@ -37,7 +35,6 @@ class PaidCharges:
     """
 
     receipts: Mapping[str, Receipt]
-    go_on: Callable[[], None]
 
     def of(self, charges: Sequence[Mapping[str, Any]]) -> tuple[Receipt, ...]:
         """Return the receipts of these charges, in their order.

@@ -55,8 +55,8 @@ def quoted(
     """
     filters = balance.budget.filters
     together, totals = filters.nothing, balance.totals
-    for cost in costs:
-        together, totals = filters.after(together, cost), filters.after(totals, cost)
+    for each in costs:
+        together, totals = filters.after(together, each), filters.after(totals, each)
 
     def left(spent: tuple[Spent, ...]) -> Guarantee:
         return Guarantee(neighboring=neighboring, **filters.in_units(filters.left(spent), up=False))

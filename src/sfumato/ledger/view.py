@@ -184,10 +184,8 @@ class LedgerView(LedgerFacts):
         0.5
         >>> ledger.close()
         """
-        if self._paid is not None:
-            return self._paid.of(charges)
-        if not charges:
-            return ()
+        if not charges or self._paid is not None:
+            return () if self._paid is None else self._paid.of(charges)
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
         return recorder.record_all([self._own(charge) for charge in charges])
 
@@ -230,10 +228,8 @@ class LedgerView(LedgerFacts):
         LedgerUnavailable, LedgerCorrupt
             As for `charge`; nothing may be drawn.
         """
-        recorder, paid = self._ledger._recorder, self._paid  # noqa: SLF001 - its other face
-        if paid is not None:
-            paid.go_on()
-        return recorder.claim_draw(receipt, self._own(charge), anew=paid is None)
+        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
+        return recorder.claim_draw(receipt, self._own(charge), anew=self._paid is None)
 
     def quote(self, charges: Sequence[Mapping[str, Any]]) -> Quote:
         """Say what `charge_all` would do with these charges now; nothing is written.
@@ -242,6 +238,10 @@ class LedgerView(LedgerFacts):
         ----------
         charges : sequence of mapping
             As for `charge_all`; those that it would not make again cost nothing.
+
+        Returns
+        -------
+        Quote
         """
         account, recorder = AccountKey(self._analyst, self._period), self._ledger._recorder  # noqa: SLF001
         return recorder.quote([self._own(charge) for charge in charges], account)
@@ -265,6 +265,10 @@ class LedgerView(LedgerFacts):
         ----------
         loss, steps, delta, description, simulated
             As for `Ledger.reserve`.
+
+        Returns
+        -------
+        Run
         """
         return self._ledger.reserve(
             loss,
@@ -317,8 +321,6 @@ class LedgerView(LedgerFacts):
         LedgerMismatch
             The charge is another analyst's.
         """
-        if self._paid is not None:
-            self._paid.go_on()
         if (receipt.analyst, receipt.period) != (self._analyst, self._period):
             raise LedgerMismatch(
                 f"receipt must be one of analyst {self._analyst!r}, got another's; commit what they charged"
