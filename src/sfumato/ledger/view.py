@@ -184,10 +184,8 @@ class LedgerView(LedgerFacts):
         0.5
         >>> ledger.close()
         """
-        if self._paid is not None:
-            return self._paid.of(charges)
-        if not charges:
-            return ()
+        if not charges or self._paid is not None:
+            return () if self._paid is None else self._paid.of(charges)
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
         return recorder.record_all([self._own(charge) for charge in charges])
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Self
 
 from sfumato import _check
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.paid_charges import PaidCharges
 from sfumato.ledger.view import LedgerView
-from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.policy import PrivacyPolicy
@@ -26,6 +28,8 @@ from sfumato.session.period import within_period
 __all__ = ["CuratorTools"]
 
 _SECRET_BYTES = 32
+_SIMULATED = Budget.approximate(epsilon=1e6, delta=0.5)
+"""Of a ledger that protects nobody: whatever is tried out fits."""
 
 
 class CuratorTools(ABC):
@@ -157,19 +161,61 @@ class CuratorTools(ABC):
         """
         self._check_usable()
         account = LedgerView(self._ledger, analyst, period=period, purpose=purpose, paid=paid)
-        renewal, private = self._ledger.renewal, self._catalog.private
-        within = {} if renewal is None else {n: within_period(s, renewal, period) for n, s in private.items()}
         made: Callable[..., Self] = type(self)
         return made(
             engine=engine or self._engine,
             ledger=self._ledger,
             account=account,
-            catalog=replace(self._catalog, within=within),
+            catalog=self._catalog_of(period),
             privacy_unit=account.privacy_unit,
             defaults={**self._defaults, **(defaults or {})},
             rng=self._rng,
             policy=self._policy,
         )
+
+    def simulated(self, engine: Engine, *, rng: Rng, period: str = "") -> Self:
+        """Return a session that asks made-up rows, with simulated noise and a ledger in memory of its own.
+
+        Parameters
+        ----------
+        engine : Engine
+            One with tables of the same names and columns, whose rows are made up.
+        rng : int, Generator or RandomSource
+            Draws the noise; what is released is marked as simulated.
+        period : str
+            Where the budget renews, the period whose rows are asked.
+
+        Returns
+        -------
+        Session
+            To be closed, with its engine.
+        """
+        self._check_usable()
+        ledger = Ledger.open(
+            None,
+            budget=_SIMULATED,
+            privacy_unit=self._privacy_unit,
+            neighboring=self._ledger.neighboring,
+            dataset=Dataset(schema=engine.schema_text, fingerprint=lambda key: key.hex()),
+            simulated=True,
+        )
+        made: Callable[..., Self] = type(self)
+        return made(
+            engine=engine,
+            ledger=ledger,
+            account=LedgerView(ledger),
+            catalog=self._catalog_of(period),
+            privacy_unit=self._privacy_unit,
+            defaults=self._defaults,
+            rng=random_source(rng),
+            policy=self._policy,
+        )
+
+    def _catalog_of(self, period: str) -> Catalog:
+        """Return the tables, of a period where the budget renews."""
+        renewal, private = self._ledger.renewal, self._catalog.private
+        within = {} if renewal is None else {n: within_period(s, renewal, period) for n, s in private.items()}
+        return replace(self._catalog, within=within)
 
     def cancel(self) -> bool:
         """Make the query that is computed now end at once; called from another thread than the one that asks.

@@ -1,9 +1,9 @@
 """Processes of a console: they ask, run and are killed, on one folder and one ledger.
 
 Run as ``python lab.py race FOLDER LEDGER COUNT OWN``: submits the same questions as all others do, for the
-last epsilon, and runs what it can; prints how many were refused. Or as ``python lab.py kill FOLDER
-STAGE...``: for each stage a process kills itself there, and another one finishes what was left, asks under the same id and
-under a new one; prints what that found, by stage.
+last epsilon, and runs what it can; prints how many were refused. Or ``python lab.py kill FOLDER STAGE...``:
+for each stage a process kills itself there, and another one finishes what was left, asks under the same id
+and under a new one; prints what that found, by stage.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ from sfumato.ledger.log.words import check_line, check_name
 from sfumato.ledger.paid_charges import PaidCharges
 from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.sql.query_parameters import Parameters
+from sfumato.server.console.asking.dataset_facts import DatasetFacts, Domains, dataset_facts
+from sfumato.server.console.asking.dry_run import DryRun, dry_run
+from sfumato.server.console.asking.generated_rows import Size
 from sfumato.server.console.asking.job import Answer, Job, JobView
 from sfumato.server.console.asking.job_file import JobFile
 from sfumato.server.console.asking.job_queue import JobQueue
@@ -46,12 +49,18 @@ class AskingSettings:
         Seconds since 1970.
     on_failure : callable, optional
         Called with a job and the error of its run; for the operator's log alone.
+    domains : mapping of str to TableDomain
+        What the curator declares of the private tables' values, by table.
+    size : Size
+        Of the made-up rows of a dry run.
     """
 
     grid: TimeGrid = field(default_factory=TimeGrid)
     limits: JobLimits = field(default_factory=JobLimits)
     clock: Callable[[], float] = time.time
     on_failure: Callable[[Job, Exception], object] | None = None
+    domains: Domains = field(default_factory=dict)
+    size: Size = field(default_factory=Size)
 
 
 @final
@@ -196,6 +205,37 @@ class AskingService:
         session = self.session_of(analyst, question)
         under_way = self._store.under_way(analyst, self._clock())
         return propose(session, question, wanted=wanted, under_way=under_way)
+
+    def dry_run(self, analyst: str, question: Question, *, seed: int | None = None) -> DryRun:
+        """Answer a question on made-up rows with simulated noise; nothing is charged, no row is read.
+
+        Parameters
+        ----------
+        analyst : str
+        question : Question
+        seed : int, optional
+            A random one unless given.
+
+        Returns
+        -------
+        DryRun
+
+        Raises
+        ------
+        QueryError, ParameterError
+            If the question is refused: the same error as of `propose`.
+        """
+        return dry_run(
+            self.session_of(analyst, question),
+            question,
+            domains=self._settings.domains,
+            size=self._settings.size,
+            seed=seed,
+        )
+
+    def facts(self) -> DatasetFacts:
+        """Return what is public of the dataset; no row is read."""
+        return dataset_facts(self._session, self._settings.domains)
 
     def submit(
         self,
