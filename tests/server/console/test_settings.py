@@ -12,6 +12,7 @@ from sfumato.server.console.access.oidc_settings import OidcSettings
 from sfumato.server.console.asking.job_store import JobLimits
 from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.settings import ConsoleSettings, read_settings
+from sfumato.synthetic import Ordered, TableDomain
 from tests.cases import cases
 
 WHOLE = """
@@ -27,6 +28,7 @@ delta = 1e-7
 renewal = {every = "month", column = "day"}
 period = "2026-01"
 policy = "policy.json"
+domains = {people = "people.json"}
 
 [listening]
 host = "0.0.0.0"
@@ -64,6 +66,8 @@ def _file(folder: Path, text: str) -> Path:
 
 
 def test_everything_is_read(tmp_path: Path) -> None:
+    domain = TableDomain(age=Ordered.integers(0, 99))
+    (tmp_path / "people.json").write_text(domain.to_json())
     (tmp_path / "secret").write_text("quiet\n")
     found = read_settings(_file(tmp_path, WHOLE))
     assert found == ConsoleSettings(
@@ -79,6 +83,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
             "period": "2026-01",
             "policy": str(tmp_path / "policy.json"),
         },
+        domains={"people": domain},
         host="0.0.0.0",
         port=0,
         origins=("https://console.example",),
@@ -119,6 +124,8 @@ def test_little_is_enough(tmp_path: Path) -> None:
         ),
         ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "month"}', "dataset.renewal.column must"),
         ('ledger = "l"\n[dataset]\nsource = "s"\nrenewal = {every = "x", column = "c"}', "must be"),
+        ('ledger = "l"\n[dataset]\nsource = "s"\ndomains = {data = "d.csv"}', "be a file of TOML or JSON"),
+        ('ledger = "l"\n[dataset]\nsource = "s"\ndomains = {data = "d.json"}', "be a file that can be read"),
         ('ledger = "l"\n[listening]\nport = 65536', "listening.port must be at most"),
         ('ledger = "l"\n[listening]\norigins = "a"', "origins must be"),
         (
@@ -135,7 +142,7 @@ def test_little_is_enough(tmp_path: Path) -> None:
             "redirect-uri must be an address of this",
         ),
         (
-            f'ledger = "l"\n{OIDC}client-secret-file = "none"',
+            f'ledger = "l"\n{OIDC}client-secret-file = "none"\nissuer = "https://i.example"',
             "client-secret-file must be a file that can be read",
         ),
         (f'ledger = "l"\n{OIDC}issuer = "http://i.example"', "issuer must be an https:// URL"),

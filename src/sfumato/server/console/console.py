@@ -70,6 +70,7 @@ class Console:
         asking = AskingSettings(
             grid=settings.grid,
             limits=settings.jobs,
+            domains=settings.domains,
             on_failure=lambda job, error: report_failure(f"a run failed with {type(error).__name__}"),
         )
         self.asking = stack.enter_context(

@@ -23,6 +23,7 @@ from sfumato.server.hosting.toml_table import (
     text,
     under,
 )
+from sfumato.synthetic import TableDomain
 
 __all__ = ["OIDC_BACK", "ConsoleSettings", "read_settings"]
 
@@ -32,7 +33,7 @@ _OWN: Final = ("127.0.0.1", "::1", "localhost")
 _TABLES: Final = ("dataset", "listening", "answers", "sign-in")
 _DATASET: Final = (
     "source", "privacy-unit", "epsilon", "delta", "rho", "mu", "policy", "renewal", "period", "public",
-    "types", "defaults", "columns", "threads", "memory-limit", "statement-timeout",
+    "types", "defaults", "columns", "threads", "memory-limit", "statement-timeout", "domains",
 )  # fmt: skip
 _LISTENING: Final = ("host", "port", "origins", "certificate", "certificate-key", "proxies")
 _ANSWERS: Final = ("step", "first", "doublings", "per-analyst", "total")
@@ -60,6 +61,8 @@ class ConsoleSettings:
     dataset : mapping
         What `sfumato.connect` is called with, beside the ledger and the analyst; empty for a console
         that only shows what the ledger holds.
+    domains : mapping of str to TableDomain
+        What is public of the values of private tables, by table: dry runs are made of it.
     host : str
     port : int
         0 for any that is free.
@@ -84,6 +87,7 @@ class ConsoleSettings:
     folder: Path
     title: str = "data"
     dataset: Mapping[str, Any] = field(default_factory=dict)
+    domains: Mapping[str, TableDomain] = field(default_factory=dict)
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     origins: tuple[str, ...] = ()
@@ -143,11 +147,14 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
     )
     with under(whole.where("answers")):
         times = TimeGrid(**grid)
+    dataset = dict(_dataset(whole))
+    dataset.pop("domains", None)
     stated: dict[str, Any] = {
         "ledger": _address(whole, address),
         "folder": whole.place("folder") or whole.file.parent / "console",
         "title": whole.get("title", text, default.title),
-        "dataset": _dataset(whole),
+        "dataset": dataset,
+        "domains": _domains(whole),
         "host": listening.get("host", text, default.host),
         "port": listening.get("port", _port, default.port) if port is None else port,
         "origins": origins,
@@ -191,6 +198,28 @@ def _dataset(whole: Table) -> Mapping[str, Any]:
             )
     if isinstance(found.get("privacy_unit"), list):
         found["privacy_unit"] = tuple(found["privacy_unit"])
+    return found
+
+
+def _domains(whole: Table) -> Mapping[str, TableDomain]:
+    """Return the declared domains, each from a file of TOML or JSON."""
+    if "domains" not in whole.values.get("dataset", {}):
+        return {}
+    table = whole.table("dataset", _DATASET).table("domains", tuple(whole.values["dataset"]["domains"]))
+    found = {}
+    for name in table.known:
+        path, where = table.place(name), table.where(name)
+        if path is None or path.suffix not in {".toml", ".json"}:
+            _check.refuse(where, "be a file of TOML or JSON", str(path), "name it .toml or .json")
+        with under(where):
+            try:
+                found[name] = (
+                    TableDomain.from_toml(path)
+                    if path.suffix == ".toml"
+                    else TableDomain.from_json(path.read_text(encoding="utf-8"))
+                )
+            except OSError:
+                _check.refuse("domain", "be a file that can be read", str(path), "check the path")
     return found
 
 

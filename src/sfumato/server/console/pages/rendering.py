@@ -55,12 +55,14 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        numerals = Numerals("en")
         self._templates.filters |= {
             "moment": _moment,
             "plain": printable,
             "number": _number,
             "lines": _lines,
-            "up": Numerals("en").up,
+            "up": numerals.up,
+            "down": numerals.down,
         }
 
     def first(self, identity: Identity) -> str:

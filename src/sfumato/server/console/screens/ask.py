@@ -19,7 +19,7 @@ from sfumato.server.console.pages.visit import Visit
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
 
-__all__ = ["SCREENS", "asking_of"]
+__all__ = ["SCREENS", "asking_of", "question_of"]
 
 AGGREGATES: Final = (
     "COUNT", "COUNT(DISTINCT)", "SUM", "AVG", "MEDIAN", "MIN", "MAX", "STDDEV", "VARIANCE",
@@ -64,7 +64,7 @@ def _price(console: Console, visit: Visit) -> Answer:
     wanted = None
     if error is not None:
         wanted = Wanted(error=_check.positive("error", error), units=visit.amount("units", _NUMBER))
-    proposal = asking_of(console).propose(visit.identity.name, _question(visit), wanted=wanted)
+    proposal = asking_of(console).propose(visit.identity.name, question_of(visit), wanted=wanted)
     return Page(template="proposal.html", title="What it costs", facts=_facts(proposal))
 
 
@@ -91,8 +91,13 @@ def _run(console: Console, visit: Visit) -> Answer:
     return Redirect(path=f"/history/{job.id}?wait=1")
 
 
-def _question(visit: Visit) -> Question:
-    """Return the question of the form: its SQL, or what the fields say."""
+def question_of(visit: Visit) -> Question:
+    """Return the question of the form: its SQL, or what the fields say.
+
+    Parameters
+    ----------
+    visit : Visit
+    """
     sql = visit.text("sql")
     if not sql and visit.text("aggregate"):
         fields = QuestionForm(

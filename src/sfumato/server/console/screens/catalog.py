@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.server.console.screens import accounts, ask, epsilon, history, log, members, releases, reviews
+from sfumato.server.console.screens import (
+    accounts,
+    ask,
+    budget,
+    dataset,
+    dry_run,
+    epsilon,
+    history,
+    log,
+    members,
+    releases,
+    reviews,
+)
 
 __all__ = ["SCREENS"]
 
@@ -12,9 +24,12 @@ SCREENS: Final = (
     *releases.SCREENS,
     *ask.SCREENS,
     *history.SCREENS,
+    *dry_run.SCREENS,
+    *dataset.SCREENS,
     *accounts.SCREENS,
     *members.SCREENS,
     *reviews.SCREENS,
+    *budget.SCREENS,
     *epsilon.SCREENS,
     *log.SCREENS,
 )
