@@ -13,7 +13,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.server.client import Visitor
-    from sfumato.server.console.serving import serve_console
+    from sfumato.server.console.console_process import serve_console
     from sfumato.server.console.settings import ConsoleSettings
     from sfumato.server.dap.dap_client import DapUploader, collect_batch
     from sfumato.server.dap.party import DapParty
@@ -53,7 +53,7 @@ __getattr__, __dir__ = attach(
         "collect_batch": "sfumato.server.dap.dap_client",
         "serve": "sfumato.server.serving",
         "serve_collections": "sfumato.server.hosting.collections_service",
-        "serve_console": "sfumato.server.console.serving",
+        "serve_console": "sfumato.server.console.console_process",
         "serve_dap": "sfumato.server.dap.running",
         "serve_local": "sfumato.server.serving",
     },

@@ -10,9 +10,9 @@ from tests.server.console.office import Office
 def test_the_last_head_is_kept_with_its_time(office: Office) -> None:
     heads, ledger = office.console.heads, office.console.ledger
     assert heads.last() is None
-    heads.keep(ledger.head())
+    heads.store(ledger.head())
     ledger.members.record_failed_login("eve")
-    heads.keep(ledger.head())
+    heads.store(ledger.head())
     last = heads.last()
     assert last is not None
     assert last.head == ledger.head()

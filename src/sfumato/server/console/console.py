@@ -1,4 +1,4 @@
-"""A console: one ledger, what was configured, and what it keeps beside the ledger."""
+"""A console: one ledger, what was configured, and what it stores beside the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato.server.console.access.member_roles import MemberRoles
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.service import AskingService, AskingSettings
 from sfumato.server.console.head_file import HeadFile
-from sfumato.server.console.screens.releases import PageCache
+from sfumato.server.console.page_cache import PageCache
 from sfumato.server.console.settings import ConsoleSettings
 
 __all__ = ["Console"]

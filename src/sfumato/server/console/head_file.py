@@ -31,8 +31,8 @@ class HeadFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def keep(self, head: ChainHead) -> None:
-        """Remember a head.
+    def store(self, head: ChainHead) -> None:
+        """Store a head.
 
         Parameters
         ----------

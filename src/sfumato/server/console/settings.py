@@ -48,14 +48,14 @@ OIDC_BACK: Final = "/sign-in/oidc/back"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSettings:
-    """Everything that a console is told; `read_settings` reads it from a file.
+    """What a console serves and how; `read_settings` reads it from a file.
 
     Parameters
     ----------
     ledger : str
         A file, or the address of a PostgreSQL database.
     folder : Path
-        Where tokens, sign-ins and jobs are kept; readable by the console alone.
+        Of tokens and jobs; readable by the console alone.
     title : str
         What the pages call the dataset.
     dataset : mapping

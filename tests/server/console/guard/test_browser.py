@@ -1,4 +1,7 @@
-"""A real browser: what it sends with forms of own pages and of another site's, and which scripts it runs."""
+"""A real browser: what it sends with forms of own pages and of another site's.
+
+The console's pages have no scripts; the test lets in its own by a nonce, in place of a hand that sends forms.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ import uvicorn
 from sfumato.server.asgi import answer, header_of
 from sfumato.server.console.access.cookies import SESSION, read_cookie
 from sfumato.server.console.guard.csrf import form_token
-from sfumato.server.console.guard.headers import nonce_of
 from sfumato.server.http_process import listening_socket
 from tests.javascript.browser import browsing, pages
 from tests.javascript.package import tool
@@ -26,9 +28,9 @@ pytestmark = pytest.mark.browser
 OWN = """<!doctype html><title>own</title>
 <form method="post" action="/change"><input type="hidden" name="csrf_token" value="{token}"></form>
 <script>location = "/ran-without-a-nonce"</script>
-<script nonce="{nonce}">document.forms[0].submit()</script>"""
+<script nonce="hand">document.forms[0].submit()</script>"""
 
-ON = """<!doctype html><title>changed</title><script nonce="{nonce}">location = "{evil}"</script>"""
+ON = """<!doctype html><title>changed</title><script nonce="hand">location = "{evil}"</script>"""
 
 EVIL = """<!doctype html><title>evil</title><form method="post" action="{own}/change">
 <input type="hidden" name="csrf_token" value="{token}"></form><script type="module">
@@ -66,6 +68,12 @@ def running(app: Any, listening: Any) -> Iterator[None]:
         thread.join()
 
 
+def _with_hand(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    if name == b"content-security-policy":
+        value = value.replace(b"default-src 'none';", b"default-src 'none'; script-src 'nonce-hand';")
+    return name, value
+
+
 def test_only_forms_of_own_pages_come_in_and_only_own_scripts_run(tmp_path: Path) -> None:
     program = tool("chromium", "chromium-browser", "google-chrome")
     seen: queue.Queue[tuple[str, str, bool, bytes, int]] = queue.Queue()
@@ -74,9 +82,9 @@ def test_only_forms_of_own_pages_come_in_and_only_own_scripts_run(tmp_path: Path
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/":
             state["token"] = form_token(scope)
-            page = OWN.format(token=state["token"], nonce=nonce_of(scope))
+            page = OWN.format(token=state["token"])
         else:
-            page = ON.format(evil=state["evil"], nonce=nonce_of(scope))
+            page = ON.format(evil=state["evil"])
         await answer(send, 200, page.encode(), kind=b"text/html; charset=utf-8")
 
     with listening_socket("127.0.0.1", 0) as listening, pages(tmp_path, {}) as site:
@@ -87,6 +95,7 @@ def test_only_forms_of_own_pages_come_in_and_only_own_scripts_run(tmp_path: Path
             async def noting(scope: Any, receive: Any, send: Any) -> None:
                 async def sending(message: Any) -> None:
                     if message["type"] == "http.response.start":
+                        message = {**message, "headers": [_with_hand(*one) for one in message["headers"]]}
                         cookie = read_cookie(scope, SESSION) != ""
                         origin = header_of(scope, b"origin")
                         seen.put((scope["method"], scope["path"], cookie, origin, message["status"]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sfumato.queries.release.display import printable
 from sfumato.report.markup.numerals import Numerals
@@ -101,7 +101,16 @@ class Renderer:
                 if identity.may(action)
             ],
         }
-        return self._templates.get_template(page.template).render({**page.facts, **frame})
+        return self.template(page.template).render({**page.facts, **frame})
+
+    def template(self, name: str) -> Template:
+        """Return a template by its file's name.
+
+        Parameters
+        ----------
+        name : str
+        """
+        return self._templates.get_template(name)
 
 
 @final

@@ -23,12 +23,12 @@ def _show(console: Console, _: Visit) -> Answer:
     """Show all accounts, and how far the log has gone since a head of it was taken away."""
     ledger = console.ledger
     accounts = forecast(ledger, now=datetime.now(UTC), days=_DAYS)
-    kept = console.heads.last()
+    exported = console.heads.last()
     facts = {
         "accounts": accounts,
         "days": _DAYS,
-        "kept": kept,
-        "charges_since": None if kept is None else ledger.head().charges - kept.head.charges,
+        "exported": exported,
+        "charges_since": None if exported is None else ledger.head().charges - exported.head.charges,
         "unit": ledger.privacy_unit,
         "relation": ledger.neighboring,
     }

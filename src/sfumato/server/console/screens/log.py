@@ -78,7 +78,7 @@ def _verify(console: Console, _: Visit) -> Answer:
 def _export(console: Console, _: Visit) -> Answer:
     """Give the export, and remember at which head it was taken."""
     content = console.ledger.export()
-    console.heads.keep(console.ledger.head())
+    console.heads.store(console.ledger.head())
     name = f"ledger-{console.ledger.ledger_id[:8]}.jsonl"
     return Document(content=content.encode(), media_type="application/jsonl", file_name=name)
 
