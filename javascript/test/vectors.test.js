@@ -65,9 +65,17 @@ test("budgets", () => checks.checkBudget(vectors));
 test("secure words differ", () => checks.checkSecure(vectors));
 
 test("the types name what is exported", async () => {
-  const shown = Object.keys(await import("sfumato-client")).sort();
-  assert.deepEqual(shown, ["Budget", "Collection", "Randomizer", "SfumatoError", "send"]);
-  const types = readFileSync(new URL("../node_modules/sfumato-client/src/index.d.ts", import.meta.url), "utf8");
-  const named = Array.from(types.matchAll(/^export (?:class|function) (\w+)/gm), ([, name]) => name);
-  assert.deepEqual(named.sort(), shown);
+  const entries = {
+    index: ["Collection", "Randomizer", "SfumatoError", "send"],
+    budget: ["Budget", "databaseStorage"],
+    longitudinal: ["longitudinal"],
+    means: ["means"],
+  };
+  for (const [entry, names] of Object.entries(entries)) {
+    const shown = await import(entry === "index" ? "sfumato-client" : `sfumato-client/${entry}`);
+    assert.deepEqual(Object.keys(shown).sort(), names);
+    const types = readFileSync(new URL(`../node_modules/sfumato-client/src/${entry}.d.ts`, import.meta.url), "utf8");
+    const named = Array.from(types.matchAll(/^export (?:class|function|const) (\w+)/gm), ([, name]) => name);
+    assert.deepEqual(named.sort(), names);
+  }
 });
