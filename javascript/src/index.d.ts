@@ -37,6 +37,11 @@ export interface CollectionLimits {
   protocols?: Protocols;
 }
 
+/** A device that reports again and again: a `RapporClient` or `MemoClient` of `sfumato-client/longitudinal`. */
+export interface RepeatedClient {
+  report(value: TrueValue): Promise<Uint8Array>;
+}
+
 /** The device's half of a protocol. Each report costs `epsilon`, whatever bytes are sent. */
 export class Randomizer {
   private constructor();
@@ -54,7 +59,7 @@ export class Randomizer {
   /** Return the record of one true value, drawn from the system's cryptographic randomness. */
   randomize(value: TrueValue): Promise<Uint8Array>;
   /** Return a device that reports again and again, where `longitudinal` of `sfumato-client/longitudinal` is among the protocols. */
-  client(given: never): unknown;
+  client<Client = RepeatedClient>(given: Uint8Array | { maxEpsilon: number; storage?: object }): Client;
 }
 
 /** A question that a shuffler collects. */

@@ -67,24 +67,18 @@ export class Randomizer {
 
   /** Return the record of one true value. */
   async randomize(value) {
-    const { encode, write } = this.#made;
+    const { budget, encode, words, write } = this.#made;
     const encoded = encode(value);
-    return this.#record((record, words) => write(record, encoded, words));
+    await budget?.charge(this.epsilon);
+    const record = this.#empty.slice();
+    write(record, encoded, words); // which only sets bits before the tag, whose first ones may share their last byte
+    return record;
   }
 
   /** Return a device that reports again and again. */
   client(given) {
-    const { client, digest } = this.#made;
+    const { client } = this.#made;
     if (!client) refuse("protocol", "be one of sfumato-client/longitudinal", this.protocol, "call randomize for each answer");
-    return client(given, digest, (write) => this.#record(write));
-  }
-
-  /** Pay, and write a payload before the tag, whose first bits may share its last byte: bits are only ever set. */
-  async #record(write) {
-    const { budget, words } = this.#made;
-    await budget?.charge(this.epsilon);
-    const record = this.#empty.slice();
-    write(record, words);
-    return record;
+    return client(given, this.#made, this.#empty);
   }
 }

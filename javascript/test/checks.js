@@ -78,6 +78,36 @@ export async function checkVectors(vectors) {
       reports++;
     }
   }
+  return reports + (await checkMemoizing(vectors.memoizing));
+}
+
+/** Reproduce the reports of new devices and of devices that remember, whose store is read anew for each report. */
+async function checkMemoizing(cases) {
+  let reports = 0;
+  for (const one of cases) {
+    const randomizer = await drawing(one.specification);
+    const { protocol } = randomizer;
+    same(randomizer.digest, one.digest, `digest of ${protocol}`);
+    same(randomizer.width, one.width, `width of ${protocol}`);
+    for (const report of one.reports) {
+      const words = await stream(report);
+      same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
+      same(words.taken, report.words, `words of ${protocol}`);
+      reports++;
+    }
+    for (const device of one.devices) {
+      const words = await stream({ seed: device.seed, words: device.rounds.at(-1).words });
+      const held = storage();
+      for (const round of device.rounds) {
+        const client = randomizer.client({ storage: held, maxEpsilon: 40 });
+        same(hex(await client.report(round.value)), round.record, `${protocol} again of seed ${device.seed}`);
+        same(words.taken, round.words, `words of ${protocol} again`);
+        reports++;
+      }
+      const kept = JSON.parse(held.getItem(`sfumato-memos:${one.digest}`));
+      same(kept.memos.length, device.memos, `memos of ${protocol}`);
+    }
+  }
   return reports;
 }
 
@@ -314,6 +344,65 @@ export async function checkBudget(vectors) {
   await refused(() => broken.charge(1), /^storage must be one that can be read and written, got TypeError/, "a broken storage");
   const limits = { maxEpsilon: 40, digest: one.digest };
   await refused(() => Randomizer.fromText(one.specification, limits), /^budget must be a Budget/, "no budget");
+}
+
+/** Memos are paid for once, before any is drawn, and only what a device wrote itself is gone on with. */
+export async function checkMemos(vectors) {
+  const named = (name) => vectors.memoizing.find((one) => JSON.parse(one.specification).protocol === name);
+  const one = named("longitudinal-randomized-response");
+  const [held, spent] = [storage(), storage()];
+  const budget = new Budget({ lifetime: 9, storage: spent });
+  const read = (text, digest) => Randomizer.fromText(text, { maxEpsilon: 40, digest, budget, protocols });
+  const asked = await read(one.specification, one.digest);
+  const client = asked.client({ storage: held, maxEpsilon: 2 });
+  same(client.cost, 6, "three memos of epsilon 2");
+  await refused(() => client.report("g"), /^value must be a category/, "a value outside");
+  same(await budget.spent, 0, "what a refusal costs");
+  for (const value of ["a", "b", "c", "d", "a"]) await client.report(value);
+  same(await budget.spent, 6, "what many reports cost");
+  await asked.client({ storage: held, maxEpsilon: 2 }).report("e");
+  same(await budget.spent, 6, "what a later client costs");
+  await refused(() => asked.client({ storage: storage(), maxEpsilon: 2 }).report("a"), /^epsilon must be at most 3, which is left/, "a second device");
+  await refused(() => asked.client({ storage: held, maxEpsilon: 1.9 }), /^permanent_epsilon must be at most 1.9, got 2/, "too much for all");
+  await refused(() => asked.client({ storage: held }), /^maxEpsilon must be above 0/, "no limit");
+  await refused(() => asked.client({ storage: {}, maxEpsilon: 2 }), /^storage must have/, "no storage");
+  const name = `sfumato-memos:${one.digest}`;
+  for (const text of ["x", "{}", "[]", "null", '{"fixed":null,"keys":[],"memos":[]}']) {
+    held.setItem(name, text);
+    await refused(() => client.report("a"), /^storage must hold what a device remembers/, text);
+  }
+  same(await budget.spent, 6, "what a damaged store costs");
+  let reads = 0;
+  const forgets = { getItem: () => (reads++ ? null : '{"fixed":null,"keys":[0],"memos":[0]}'), setItem() {} };
+  await refused(() => asked.client({ storage: forgets, maxEpsilon: 2 }).report("a"), /^storage must hold what was written/, "a store that forgets");
+  const failing = { charge: () => Promise.reject(new SfumatoError("epsilon must be less")) };
+  const poor = await Randomizer.fromText(one.specification, { maxEpsilon: 40, digest: one.digest, budget: failing, protocols });
+  const empty = storage();
+  await refused(() => poor.client({ storage: empty, maxEpsilon: 2 }).report("a"), /^epsilon must be less/, "no budget");
+  same(empty.getItem(name), "", "what is drawn without a budget");
+  const cases = [
+    ["longitudinal-randomized-response", (t) => { t.again += 1n; }, /^again must be what follows/],
+    ["longitudinal-randomized-response", (t) => { t.permanent += 1n; }, /^permanent must be what follows/],
+    ["longitudinal-randomized-response", (t) => { t.permanent_epsilon = 1; }, /^permanent_epsilon must be above epsilon/],
+    ["longitudinal-randomized-response", (t) => { t.permanent_epsilon = 41; }, /^permanent_epsilon must be above epsilon and at most 40/],
+    ["longitudinal-randomized-response", (t) => { t.max_memos = 0n; }, /^max_memos must be a whole number from 1/],
+    ["longitudinal-local-hashing", (t) => { t.buckets = 6n; }, /^permanent must be what follows/],
+    ["longitudinal-local-hashing", (t) => { t.hash = "sha"; }, /^hash must be what follows/],
+    ["longitudinal-unary-encoding", (t) => { t.chain = "__proto__"; }, /^chain must be one of SUE, OUE, OSUE, SOUE/],
+    ["longitudinal-unary-encoding", (t) => { t.low[0] -= 1n; }, /^high must be what follows/],
+    ["longitudinal-unary-encoding", (t) => { t.low[0] -= 1n; t.high[0] += 1n; }, /^chances must be those of epsilon/],
+    ["longitudinal-unary-encoding", (t) => { t.other[0] -= 1n; t.true[0] += 1n; }, /^chances must be those of epsilon/],
+    ["memoized-bit-flip", (t) => { t.again += 1n; }, /^again must be what follows/],
+    ["memoized-bit-flip", (t) => { t.again = null; }, /^again must be what follows/],
+    ["memoized-bit-flip", (t) => { t.permanent_epsilon = 0.5; }, /^permanent_epsilon must be at least epsilon/],
+    ["memoized-one-bit-mean", (t) => { t.permanent -= 1n; }, /^permanent must be what follows/],
+    ["memoized-one-bit-mean", (t) => { t.steps = 0n; }, /^steps must be/],
+    ["memoized-rappor", (t) => { t.permanent = 0.25; }, /^chances must be those of epsilon/],
+    ["memoized-rappor", (t) => { t.hashes = 8n; t.bits = 4096n; t.epsilon = 20.5; }, /^hashes must make at most/],
+  ];
+  for (const [protocol, alter, words] of cases) {
+    await refused(() => read(change(named(protocol).specification, alter), one.digest), words, `${protocol} ${alter}`);
+  }
 }
 
 /** Draws are not those of a seed: two of many bits differ, and both categories come. */

@@ -16,6 +16,7 @@ async function everything() {
   checks.checkBlake2b(blake2b);
   await checks.checkSecure(vectors);
   await checks.checkBudget(vectors);
+  await checks.checkMemos(vectors);
   await checks.checkCanonical();
   checks.checkErased();
   const text = await answer(new URL("/v1/collection", run.url));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sfumato.crypto.hpke import CIPHERS
 from sfumato.local import device
 from sfumato.local.device import PublicCollection, Randomizer
 from sfumato.local.device.base.protocols import PROTOCOLS
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer
 from tests.golden.local import making
 from tests.golden.local.vectors import LARGEST
 
@@ -44,6 +46,27 @@ def test_every_frequency_protocol_has_vectors_and_its_reports_are_well_formed() 
     for randomizer, one in zip(made, KNOWN["randomizers"], strict=True):
         assert randomizer.digest.hex() == one["digest"]
         assert {len(report["record"]) // 2 for report in one["reports"]} == {randomizer.width}
+
+
+def test_every_memoizing_protocol_has_vectors_and_its_devices_come_to_their_cap() -> None:
+    made = [Randomizer.from_specification(json.loads(one["specification"])) for one in KNOWN["memoizing"]]
+    kinds = {name: getattr(device, kind) for name, kind in PROTOCOLS.items()}
+    wanted = {name for name, kind in kinds.items() if issubclass(kind, MemoizingRandomizer)}
+    assert {one.wire_name for one in made} == wanted
+    assert len(wanted) == 6
+    capped = set()
+    for randomizer, one in zip(made, KNOWN["memoizing"], strict=True):
+        assert isinstance(randomizer, MemoizingRandomizer)
+        assert randomizer.digest.hex() == one["digest"]
+        for known in one["devices"]:
+            assert 0 < known["memos"] <= randomizer.memo_limit
+            taken = [0, *(report["words"] for report in known["rounds"])]
+            drawn = [later - sooner for sooner, later in pairwise(taken)]
+            # What is fixed and the memos take words beside those of each report, which are always as many.
+            assert sum(count > min(drawn) for count in drawn) >= known["memos"] - 1
+            if known["memos"] == randomizer.max_memos:
+                capped.add(randomizer.wire_name)
+    assert capped == wanted
 
 
 def test_rare_words_are_refused_or_stay_open() -> None:

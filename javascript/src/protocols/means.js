@@ -6,7 +6,7 @@ import { noiseOf } from "../noise.js";
 import { ceilDivide, exact, ratio } from "../numbers.js";
 import { below, flip } from "../words.js";
 
-const FINEST = 1 << 14;
+export const FINEST = 1 << 14;
 
 /** Read what all of them have, and return how a number becomes a place on the grid, and that a point of it. */
 export function grid(fields, steps) {

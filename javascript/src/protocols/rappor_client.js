@@ -7,7 +7,7 @@ import { rappor as oneReport } from "./hashes.js";
 export async function rappor(fields) {
   const made = await oneReport(fields);
   const { cohorts, positionsOf, memoOf, finish } = made.steps;
-  const client = (given, digest, record) => {
+  const client = (given, { budget, digest, words }, empty) => {
     checkBytes("key", given, given?.length === 32, "32 secret", "draw it once and store it");
     const key = given.slice();
     const block = (label, at) => wordsOf(blake2b(concat(bytesOf([BigInt(at)], 4), digest, label), 64, "sfumato rappor", key));
@@ -25,7 +25,10 @@ export async function rappor(fields) {
     };
     const report = async (value) => {
       const drawn = memo(value);
-      return record((payload, words) => finish(payload, drawn, cohort, words));
+      await budget?.charge(fields.epsilon);
+      const record = empty.slice();
+      finish(record, drawn, cohort, words);
+      return record;
     };
     return Object.freeze({ cohort, memo, report });
   };
