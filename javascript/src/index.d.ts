@@ -1,8 +1,8 @@
 /** Input that this client refuses: the message names the parameter, the rule, and what to do. No true value is in it. */
 export class SfumatoError extends Error {}
 
-/** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, or, for RAPPOR, text or bytes. */
-export type TrueValue = string | number | bigint | boolean | Uint8Array;
+/** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, for RAPPOR text or bytes, or a vector. */
+export type TrueValue = string | number | bigint | boolean | Uint8Array | readonly number[] | Float32Array | Float64Array;
 
 /** What reports are charged to: the Budget of `sfumato-client/budget`, or one of the program's own. */
 export interface Charged {
@@ -10,7 +10,7 @@ export interface Charged {
   charge(epsilon: number): void | Promise<void>;
 }
 
-/** Protocols beside those for frequencies, by their names: `means` of `sfumato-client/means`. */
+/** Protocols beside those for frequencies, by their names, such as `means` of `sfumato-client/means`. */
 export interface Protocols {
   readonly [name: string]: (fields: never) => Promise<unknown>;
 }

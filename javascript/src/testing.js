@@ -4,6 +4,7 @@ import { Words } from "./words.js";
 export { blake2b } from "./blake2b.js";
 export { webcrypto } from "./bytes.js";
 export { canonical, parse } from "./json.js";
+export { normalTable } from "./protocols/projections.js";
 export { fromTable } from "./randomizer.js";
 export { seal } from "./seal.js";
 export { wholeBelow } from "./words.js";

@@ -3,9 +3,10 @@ import { Collection, Randomizer, SfumatoError } from "sfumato-client";
 import { Budget } from "sfumato-client/budget";
 import { longitudinal } from "sfumato-client/longitudinal";
 import { means } from "sfumato-client/means";
-import { CountedWords, blake2b, canonical, fromTable, parse, seal, webcrypto, wholeBelow } from "sfumato-client/testing";
+import { vectors as directions } from "sfumato-client/vectors";
+import { CountedWords, blake2b, canonical, fromTable, normalTable, parse, seal, webcrypto, wholeBelow } from "sfumato-client/testing";
 
-const protocols = { ...means, ...longitudinal };
+const protocols = { ...means, ...longitudinal, ...directions };
 let given;
 /** Words of the vector at hand. */
 const vectorWords = { next: () => given.next(), take: (count) => given.take(count) };
@@ -56,7 +57,7 @@ export async function checkVectors(vectors) {
     same(String(wholeBelow(BigInt(one.bound), words)), one.value, `below ${one.bound}`);
     same(words.taken, one.words, `words below ${one.bound}`);
   }
-  for (const one of [...vectors.randomizers, ...vectors.rare]) {
+  for (const one of [...vectors.randomizers, ...vectors.rare, ...vectors.directions]) {
     const randomizer = await drawing(one.specification);
     const { protocol } = randomizer;
     same(randomizer.digest, one.digest, `digest of ${protocol}`);
@@ -403,6 +404,31 @@ export async function checkMemos(vectors) {
   for (const [protocol, alter, words] of cases) {
     await refused(() => read(change(named(protocol).specification, alter), one.digest), words, `${protocol} ${alter}`);
   }
+}
+
+/** A vector is refused by its length alone, and its question by what its privacy rests on. */
+export async function checkDirections(vectors) {
+  const table = new DataView(new ArrayBuffer(2 ** 17));
+  normalTable().forEach((number, at) => table.setInt16(2 * at, number, true));
+  same(hex(new Uint8Array(await webcrypto.subtle.digest("SHA-256", table))), vectors.normal_table, "table of normal numbers");
+  const one = vectors.directions[0];
+  const randomizer = await made(one.specification);
+  for (const wrong of [[], [0.5], [1, 0, 0, 0, 0.1], [NaN, 0, 0, 0, 0], [1e308, 0, 0, 0, 0], ["0", 0, 0, 0, 0], null, "00000", 5, undefined]) {
+    await refused(() => randomizer.randomize(wrong), /^value must be a vector of 5 numbers with a norm of at most 1, got another;/, wrong);
+  }
+  for (const fine of [new Float32Array(5), new Float64Array([1, 0, 0, 0, 0]), [5e-324, 0, 0, 0, -0], [1e-200, 0, 0, 0, 1e-200]]) {
+    same((await randomizer.randomize(fine)).length, one.width, "a vector");
+  }
+  const cases = [
+    [(t) => { t.near += 1n; }, /^inside must be what follows/],
+    [(t) => { t.near = 65n; }, /^near must be a whole number from 1 to 64/],
+    [(t) => { t.candidates = 127n; }, /^candidates must be even/],
+    [(t) => { t.candidates = 8192n; }, /^candidates must be a whole number/],
+    [(t) => { t.radius = 0n; }, /^radius must be above 0/],
+    [(t) => { t.dimension = 1n; }, /^dimension must be a whole number from 2/],
+    [(t) => { t.vectors = "splitmix-1"; }, /^vectors must be what follows/],
+  ];
+  for (const [alter, words] of cases) await refused(() => made(change(one.specification, alter)), words, alter);
 }
 
 /** Draws are not those of a seed: two of many bits differ, and both categories come. */

@@ -17,6 +17,7 @@ async function everything() {
   await checks.checkSecure(vectors);
   await checks.checkBudget(vectors);
   await checks.checkMemos(vectors);
+  await checks.checkDirections(vectors);
   await checks.checkCanonical();
   checks.checkErased();
   const text = await answer(new URL("/v1/collection", run.url));

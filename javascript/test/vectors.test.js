@@ -64,6 +64,8 @@ test("budgets", () => checks.checkBudget(vectors));
 
 test("memos", () => checks.checkMemos(vectors));
 
+test("directions", () => checks.checkDirections(vectors));
+
 test("secure words differ", () => checks.checkSecure(vectors));
 
 test("the types name what is exported", async () => {
@@ -72,6 +74,7 @@ test("the types name what is exported", async () => {
     budget: ["Budget", "databaseStorage"],
     longitudinal: ["longitudinal"],
     means: ["means"],
+    vectors: ["vectors"],
   };
   for (const [entry, names] of Object.entries(entries)) {
     const shown = await import(entry === "index" ? "sfumato-client" : `sfumato-client/${entry}`);

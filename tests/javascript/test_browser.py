@@ -36,7 +36,7 @@ def test_a_page_reproduces_the_vectors_and_its_reports_are_counted(tmp_path: Pat
                 batches = visitor.status()["batches"]
                 batch = visitor.batch(1, KEYS["analyst"]) if batches else b""
     known = json.loads((VECTORS / "vectors.json").read_text())
-    parts = ("randomizers", "rare", "clients", "memoizing")
+    parts = ("randomizers", "rare", "clients", "memoizing", "directions")
     reports = sum(len(one["reports"]) for part in parts for one in known[part])
     reports += sum(len(device["rounds"]) for one in known["memoizing"] for device in one["devices"])
     assert found == {"reports": reports, "envelopes": 1, "taken": len(TRUE), "refused": 0, "left": 0}

@@ -7,13 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.crypto.hpke import CIPHERS
 from sfumato.local import device
 from sfumato.local.device import PublicCollection, Randomizer
 from sfumato.local.device.base.protocols import PROTOCOLS
 from sfumato.local.device.longitudinal.memory import MemoizingRandomizer
 from tests.golden.local import making
-from tests.golden.local.vectors import LARGEST
+from tests.golden.local.vectors import LARGEST, WordStream, closest
 
 HERE = Path(making.__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "vectors.json").read_text())
@@ -67,6 +69,20 @@ def test_every_memoizing_protocol_has_vectors_and_its_devices_come_to_their_cap(
             if known["memos"] == randomizer.max_memos:
                 capped.add(randomizer.wire_name)
     assert capped == wanted
+
+
+def test_directions_are_far_enough_apart_for_any_floating_point() -> None:
+    for one in KNOWN["directions"]:
+        randomizer = Randomizer.from_specification(json.loads(one["specification"]))
+        assert isinstance(randomizer, device.ProjUnitRandomizer)
+        assert randomizer.digest.hex() == one["digest"]
+        assert len({report["seed"] for report in one["reports"]}) > 5
+        for report in one["reports"]:
+            seeds, numbers = randomizer.opened(np.frombuffer(bytes.fromhex(report["record"]), np.uint8)[None])
+            assert seeds[0] == WordStream(report["seed"]).words(1)[0] >> np.uint64(24)
+            assert numbers[0] < randomizer.count
+            # float32, which a client may use or not, is off by less than 1e-6 here
+            assert closest(randomizer, report["value"], report["seed"]) > 1e-5
 
 
 def test_rare_words_are_refused_or_stay_open() -> None:

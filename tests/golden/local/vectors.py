@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.local import device
 from sfumato.local.device import Domain, PublicCollection, RapporRandomizer
 from sfumato.local.device.longitudinal.memory import Memory
+from sfumato.local.device.vector.random_vectors import normal_table, quantiles
 from sfumato.numerics.certified.fixed_point import laplace_magnitude, thresholds
 from sfumato.numerics.randomness.uniform import uniform_integers
 from tests.golden.local.sealing import sealed
@@ -217,6 +219,42 @@ def memoizing() -> Iterator[dict[str, Any]]:
         yield {**case(made, reports), "devices": devices}
 
 
+def directions() -> Iterator[dict[str, Any]]:
+    """Reports of vectors, along directions that a seed makes."""
+    made = (
+        device.ProjUnitRandomizer(epsilon=1.0, dimension=5),
+        device.ProjUnitRandomizer(epsilon=8.0, dimension=37, radius=3.0),
+        device.ProjUnitRandomizer(epsilon=4.0, dimension=2, radius=0.5, candidates=10),
+    )
+    for randomizer in made:
+        tilted = [(-1) ** at * (1 + at % 7) for at in range(randomizer.dimension)]
+        longest = sum(part * part for part in tilted) ** 0.5
+        values = [
+            [round(randomizer.radius * length * part / longest, 6) for part in tilted]
+            for length in (0.0, 0.25, 0.999)
+        ]
+        clear = (
+            drawn(randomizer, value, seed)
+            for seed in range(100)
+            for value in values
+            if closest(randomizer, value, seed) > 1e-5
+        )
+        yield case(randomizer, list(islice(clear, 16)))
+
+
+def closest(randomizer: device.ProjUnitRandomizer, value: list[float], seed: int) -> float:
+    """How near two of a seed's directions come in their heights along a vector, as a part of the largest.
+
+    Where that is far more than a client's floating point is off by, it decides nothing.
+    """
+    row = np.array(value if any(value) else [1.0] + [0.0] * (len(value) - 1))
+    seeds, half = WordStream(seed).words(1) >> np.uint64(24), randomizer.count // 2
+    made = quantiles(seeds, np.arange(half)[None], randomizer.dimension)[0].astype(np.float64)
+    heights = made @ row / np.sqrt((made * made).sum(axis=1))
+    both = np.sort(np.concatenate([heights, -heights]))
+    return float(np.diff(both).min() / both.max())
+
+
 def integers() -> Iterator[dict[str, Any]]:
     """Uniform whole numbers, with words that are refused."""
     for bound in (1, 2, 3, 1000, (1 << 21) + 1, 1 << 40, (1 << 53) - 111, (1 << 62) - 1):
@@ -242,6 +280,8 @@ def vectors() -> dict[str, Any]:
         "rare": [case(made, [drawn(made, value, 9, given)]) for made, value, given in rare()],
         "clients": list(clients()),
         "memoizing": list(memoizing()),
+        "directions": list(directions()),
+        "normal_table": hashlib.sha256(normal_table().astype("<i2").tobytes()).hexdigest(),
     }
 
 
