@@ -176,6 +176,11 @@ def test_a_mean(folder: Path) -> None:
     assert row["name"] == "mean"
     assert 18 <= row["lower"] <= row["upper"] <= 90
     shown = answered("open", folder / "ages.json", batch, "--key", folder / "analyst.key")
+    SecretKey("analyst", b"m" * 32).to_file(folder / "later.key")
+    later = ("--later-key", folder / "later.key", "--later-key")
+    read = ("open", folder / "ages.json", batch, *later)
+    assert answered(*read, folder / "analyst.key") == shown  # the first key may have been destroyed
+    assert "be different" in run(*read, folder / "later.key").stderr
     (line,) = (line for line in shown.splitlines() if line.strip().startswith("mean"))
     least, most = map(float, re.findall(r"[\d.]+", line)[-2:])
     assert (least, most) == pytest.approx((row["lower"], row["upper"]), rel=1e-3)
@@ -242,6 +247,7 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
             "host and port must be free on this machine",
         ),
         (("open", "c.json", "--key", "analyst.key"), "batches must be named, or --url"),
+        (("open", "c.json", "c.json"), "--key must be given, or --later-key"),
         (
             ("open", "c.json", "c.json", "--key", "analyst.key"),
             "a batch must be one that a shuffler released",

@@ -130,8 +130,8 @@ class Collector(ABC):
         return records[random_order(len(records), self._source)]
 
     @property
-    def analyst(self) -> PublicKey | None:
-        """Whose word released batches are handed out for over the network; None if they are not."""
+    def analysts(self) -> tuple[PublicKey, ...] | None:
+        """The keys for whose word released batches are handed out over the network; None if they are not."""
         return None
 
     def key_offer(self) -> Mapping[str, Any] | None:

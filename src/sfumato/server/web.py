@@ -167,7 +167,7 @@ class Front:
         if path == "/v1/keys":
             return self._collector.key_offer() is not None
         if path.startswith(_BATCH):
-            return self._collector.analyst is not None
+            return self._collector.analysts is not None
         return path in _PUBLIC
 
     async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
@@ -204,8 +204,9 @@ class Front:
 
     async def _batch(self, number: str, authorization: bytes, send: Send) -> None:
         kind, _, word = authorization.partition(b" ")
-        analyst = self._collector.analyst
-        if analyst is None or kind.lower() != b"bearer" or not analyst.known_by(word.strip()):
+        analysts = self._collector.analysts or ()
+        known_by = any(analyst.known_by(word.strip()) for analyst in analysts)
+        if kind.lower() != b"bearer" or not known_by:
             raise Refused(401, "released batches are the analyst's")
         known = number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= self._collector.batches
         path = self._collector.path(int(number[:20])) if known else Path()

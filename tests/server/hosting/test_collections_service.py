@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device
 from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Visitor, serve_collections
@@ -208,6 +208,52 @@ def test_it_goes_on_with_other_keys_times_and_collections(killed: bool) -> None:
     stopped = [json.loads(line) for line in out.splitlines() if '"stopped"' in line]
     assert [(each["name"], each["batches"]) for each in stopped] == [("week-7", 2), ("week-8", 0)]
     assert err == ""
+
+
+def test_the_analyst_changes_its_key_and_a_kill_loses_no_report() -> None:
+    made, key = WEEKS["week-7"], 'key = "old.key"'
+    second = SecretKey("analyst", b"m" * 32)
+
+    def listed(until: str) -> str:
+        each = '[[collections.week-7.analyst-keys]]\npublic = "{}"\n'
+        lines = [each.format(key.public.to_text()) for key in (ANALYST, second)]
+        return f"until = {until}\n".join(lines)
+
+    def report(client: int, analyst: device.PublicKey | None = None) -> bytes:
+        return made.device.envelope(client, client.to_bytes(16, "big"), analyst=analyst)
+
+    with memory_folder() as folder:
+        with running(write(folder, table("week-7", key))) as process:
+            with Visitor(process.url) as visitor:
+                assert device.offered_analyst_key(made.device, visitor.keys()) == ANALYST.public
+                assert visitor.send([report(0), report(1)]) == {"taken": 2, "refused": 0}
+                assert visitor.send([report(9, second.public)]) == {"taken": 0, "refused": 1}
+                write(folder, table("week-7", key), listed(FUTURE))
+                process.reload()
+                line = process.line("reloaded")
+                times, added = f"analyst {ANALYST.public.id}", f"analyst {second.public.id}"
+                assert line["keys"] == {"week-7": {"added": [added], "changed": [times]}}
+                short = [text[: len("analyst ") + 16] for text in (added, times)]
+                what = f"keys added of week-7: {short[0]}; keys changed of week-7: {short[1]}"
+                assert line["message"] == f"collections: week-7; {what}"
+                with pytest.raises(ParameterError, match="offer must be of a key that is pinned"):
+                    device.offered_analyst_key(made.device, visitor.keys())
+                new = device.offered_analyst_key(made.device, visitor.keys(), [second.public.id])
+                sent = [report(n, new if n % 2 else None) for n in range(2, 7)]
+                assert visitor.send(sent) == {"taken": 5, "refused": 0}
+                assert visitor.status()["batches"] == 1  # 0, 1, 2 and 4; the others wait for their own
+            process.popen.kill()
+        write(folder, table("week-7", key), listed(PAST))
+        with running(folder / "collector.toml") as process, Visitor(process.url, attempts=1) as visitor:
+            assert visitor.send([report(8)]) == {"taken": 0, "refused": 1}  # the old key's time is over
+            again = [report(n, new) for n in (0, 3, 5, 7, 9)]
+            assert visitor.send(again) == {"taken": 5, "refused": 0}
+            with pytest.raises(SourceError, match="got status 401"):
+                visitor.batch(1, ANALYST)  # nor is its word good any more
+            with made.opening([ANALYST, second]) as opening:
+                opening.add_batches([visitor.batch(number, second) for number in (1, 2)])
+    assert opening.estimate().reports == 8
+    assert (opening.refused["seal"], opening.exposed) == (0, ())
 
 
 def test_what_cannot_be_opened_is_refused_and_lets_go_of_the_rest(tmp_path: Path) -> None:
