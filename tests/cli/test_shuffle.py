@@ -94,6 +94,9 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         for _ in range(3):  # the same client each time
             assert answered(*send, "green", "--secret", folder / "me") == "1 taken, 0 refused\n"
         assert (folder / "me").stat().st_mode & 0o777 == 0o600
+        (folder / "me").chmod(0o604)
+        loose = run(*send, "green", "--secret", folder / "me")
+        assert "--secret must be a file that its owner alone can read" in loose.stderr
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
         assert "reports fit the protocol: the shares sum to" in shown

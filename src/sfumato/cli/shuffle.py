@@ -18,7 +18,7 @@ from sfumato._wire import Format
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
-from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
+from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
@@ -262,7 +262,7 @@ def _secret(path: Path) -> bytes:
         pass
     except OSError as error:
         refuse_unwritable("--secret", path, error)
-    return read_bytes(path)
+    return read_private("--secret", path)
 
 
 def _grouped(envelopes: Iterator[bytes], width: int) -> Iterator[list[bytes]]:
