@@ -140,7 +140,7 @@ def _print(histogram: SparseHistogram, found: list[SparseRelease], *, as_json: b
 
 def _price(histogram: SparseHistogram) -> str:
     known, mechanism = histogram.collection, histogram.mechanism
-    epsilon = text_above(mechanism.privacy_loss.epsilon(known.delta))
+    epsilon = text_above(histogram.privacy_loss.epsilon(known.delta))
     shown = f"texts are shown from a noisy count of {mechanism.threshold}"
     return (
         f"epsilon {epsilon} at delta {known.delta:g} for each client; {shown} of {known.batch_size} clients"
