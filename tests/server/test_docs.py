@@ -44,7 +44,8 @@ def test_the_example_of_a_file_is_one(tmp_path: Path, monkeypatch: pytest.Monkey
     read = Configuration(
         file=tmp_path / "collector.toml", kind=SHUFFLED, options={}, environment={}, default_port=0
     )
-    service, found = read.read()
+    service, collections = read.read()
+    found: dict[str, Any] = dict(collections)
     assert (service.default, list(found), found["week-8"].rate) == ("week-7", ["week-7", "week-8"], 500.0)
     assert [len(found[name].analysts.keys) for name in found] == [2, 1]
     assert found["week-7"].window.times()["expires"] == "2027-01-11T00:00:00+00:00"

@@ -22,7 +22,7 @@ from sfumato.server.hosting.reload_changes import reload_changes, reload_message
 from sfumato.server.hosting.service_settings import SETTINGS, ServiceSettings
 from sfumato.server.http_process import opened_sockets
 from sfumato.server.operator_log import OperatorLog
-from sfumato.server.request_room import RequestRoom
+from sfumato.server.shared_limits import SharedLimits
 from sfumato.server.store_file import refuse_folder
 
 __all__ = ["serve_collections"]
@@ -58,10 +58,10 @@ def serve_collections(configuration: Configuration, say: Callable[[str], None] =
     with ExitStack() as stack:
         process = stack.enter_context(Counters(folder / _COUNTERS))
         sockets = stack.enter_context(opened_sockets(listening))
-        room = RequestRoom(listening.limits.unfinished)
+        shared = SharedLimits(listening.limits)
         running = _Running(
             configuration,
-            lambda settings: HostedCollection(settings, folder, listening.limits, room, log),
+            lambda settings: HostedCollection(settings, folder, listening.limits, shared, log),
             log,
         )
         stack.callback(running.close)
