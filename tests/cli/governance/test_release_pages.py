@@ -63,6 +63,9 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         (("--folder", "nowhere"), "folder must be a folder that exists"),
         ((1, "--published"), "published must stand beside --folder"),
         ((1, "--json"), "json must stand beside --output or --folder"),
+        ((1, "--deployment"), "deployment must stand alone, but a number or --folder is given"),
+        ((1, "--audience", "internal"), "audience must stand beside --deployment, got 'internal'"),
+        (("--deployment", "--audience", "all"), "audience must be one of public, internal, got 'all'"),
         (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
         ((9,), "number must be that of a charge with a stored release, got 9"),
         ((1, "--language", "fr"), "language must be one of en, de"),
@@ -81,17 +84,27 @@ def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> N
         'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
         'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
     )
-    assert answered("report", ledger, "--registry", out, "--deployment", about) == ""
+    assert answered("report", ledger, "--registry", out, "--about", about) == ""
     record = json.loads(out.read_text())
     assert record["deployment"]["privacy_loss"]["privacy_unit"] == "person_id"
     assert record["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 2
-    for arguments in (("--registry", out), ("1", "--registry", out, "--deployment", about)):
+    for arguments in (("--registry", out), ("1", "--registry", out, "--about", about)):
         result = CliRunner().invoke(app, ["report", str(ledger), *map(str, arguments)])
         assert result.exit_code == 2
-        assert "registry must stand beside --deployment only" in result.stderr
+        assert "registry must stand beside --about only" in result.stderr
 
 
 def test_the_ledger_is_not_written_over(ledger: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(ledger), "1", "--output", str(ledger)])
     assert result.exit_code == 2
     assert "not be the ledger" in result.stderr
+
+
+def test_the_report_of_a_deployment_is_the_one_that_python_makes(ledger: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deployment.html"
+    with Ledger.read(ledger) as book:
+        public, internal = report.deployment(book), report.deployment(book, audience="internal")
+    assert answered("report", ledger, "--deployment", "--output", out, "--json")
+    assert out.read_bytes() == public.to_bytes()
+    assert answered("report", ledger, "--deployment", "--audience", "internal") == internal.html
+    assert "age &gt; 18" not in internal.html
