@@ -27,19 +27,25 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.report.deployments.checklist import ChecklistLine, Known, checklist
     from sfumato.report.deployments.deployment_page import deployment
     from sfumato.report.pages.document import ReleasePage
     from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
     from sfumato.report.pages.release_page import release, stored_release
+    from sfumato.report.registry.checklist_answers import ChecklistAnswers
     from sfumato.report.registry.registry_record import Deployment, registry_record
 
 __all__ = [
     "Belief",
+    "ChecklistAnswers",
+    "ChecklistLine",
     "Deployment",
     "Event",
+    "Known",
     "Odds",
     "ReleasePage",
+    "checklist",
     "deployment",
     "model_card",
     "odds",
@@ -52,10 +58,14 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Belief": "sfumato.report.pages.odds",
+        "ChecklistAnswers": "sfumato.report.registry.checklist_answers",
+        "ChecklistLine": "sfumato.report.deployments.checklist",
         "Deployment": "sfumato.report.registry.registry_record",
         "Event": "sfumato.report.pages.odds",
+        "Known": "sfumato.report.deployments.checklist",
         "Odds": "sfumato.report.pages.odds",
         "ReleasePage": "sfumato.report.pages.document",
+        "checklist": "sfumato.report.deployments.checklist",
         "deployment": "sfumato.report.deployments.deployment_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",

@@ -108,3 +108,18 @@ def test_the_report_of_a_deployment_is_the_one_that_python_makes(ledger: Path, t
     assert out.read_bytes() == public.to_bytes()
     assert answered("report", ledger, "--deployment", "--audience", "internal") == internal.html
     assert "age &gt; 18" not in internal.html
+
+
+def test_what_a_person_says_of_a_deployment_is_on_its_page(ledger: Path, tmp_path: Path) -> None:
+    about = tmp_path / "about.toml"
+    about.write_text(
+        'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
+        'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
+        '[checklist]\nutility = "Within 5 of 100."\n'
+    )
+    page = answered("report", ledger, "--deployment", "--about", about)
+    with Ledger.read(ledger) as book:
+        known = report.Deployment.from_toml(about.read_text())
+        assert report.deployment(book, about=known).html == page
+    assert "<h1>ACS</h1>" in page
+    assert "Within 5 of 100." in page

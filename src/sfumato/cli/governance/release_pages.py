@@ -47,7 +47,8 @@ def report(
         Path | None, typer.Option(help="File for a record of the whole ledger, for the public registry.")
     ] = None,
     about: Annotated[
-        Path | None, typer.Option(help="For --registry: TOML with what the ledger does not know.")
+        Path | None,
+        typer.Option(help="TOML with what the ledger does not know, for --registry and --deployment."),
     ] = None,
     deployment: Annotated[
         bool, typer.Option("--deployment", help="A report of the whole ledger, in place of a number.")
@@ -59,7 +60,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
 ) -> None:
     """Make pages of stored releases, or of a whole ledger: numbers, who is protected, odds, receipt."""
-    if registry is not None or about is not None:
+    if registry is not None or (about is not None and not deployment):
         others = (number, output, folder)
         alone = others == (None, None, None) and not (published or as_json or deployment)
         _write_record(ledger, registry, about, alone=alone)
@@ -68,9 +69,10 @@ def report(
         _check.refuse("audience", "stand beside --deployment", audience, "leave it out for pages of releases")
     whole = "deployment" if deployment else number
     _check_targets(whole, number, output, folder, published=published, as_json=as_json)
+    known = None if about is None else _read_about(about)
     with Ledger.read(ledger) as book:
         if whole is not None:
-            page = _one_page(book, number, audience=audience, language=language)
+            page = _one_page(book, number, known, audience=audience, language=language)
             if output is None:
                 typer.echo(page.html, nl=False)
                 return
@@ -89,10 +91,16 @@ def report(
     _say(pages, as_json=as_json)
 
 
-def _one_page(book: Ledger, number: int | None, *, audience: str, language: str) -> ReleasePage:
+def _read_about(path: Path) -> Deployment:
+    return Deployment.from_toml(read_text("about", path, "write a file of TOML"))
+
+
+def _one_page(
+    book: Ledger, number: int | None, about: Deployment | None, *, audience: str, language: str
+) -> ReleasePage:
     """Return the page of a release, or of the whole ledger where no number is given."""
     if number is None:
-        return deployment_page(book, audience=audience, language=language)
+        return deployment_page(book, about=about, audience=audience, language=language)
     return stored_release(book, number, language=language)
 
 
@@ -103,7 +111,7 @@ def _write_record(ledger: str, registry: Path | None, about: Path | None, *, alo
         _check.refuse_state("registry", "stand beside --about only", found, "pass both, and a ledger")
     check_output(Style.TABLE, registry, name="registry")
     check_free(registry, sources={}, ledger=file_of(ledger), name="registry")
-    known = Deployment.from_toml(read_text("about", about, "write a file of TOML"))
+    known = _read_about(about)
     with Ledger.read(ledger) as book:
         record = registry_record(book, known)
     write_text(registry, record, name="registry", again="it costs nothing to make it again")

@@ -23,7 +23,9 @@ from sfumato.ledger.log.member_roll import Member
 from sfumato.ledger.log.review_roll import Review
 from sfumato.ledger.log.verification import Verification
 from sfumato.privacy.guarantee import Guarantee
+from sfumato.report.deployments.checklist import ChecklistLine, checklist_of, mechanisms_of
 from sfumato.report.deployments.forecast import Forecast, forecast_of
+from sfumato.report.registry.registry_record import Deployment
 
 __all__ = ["AUDIENCES", "AccountState", "DeploymentFacts", "ReleaseState", "facts_of"]
 
@@ -120,6 +122,9 @@ class DeploymentFacts:
         None for the public.
     checked : Verification
     head : ChainHead
+    checklist : tuple of ChecklistLine
+    has_about : bool
+        Whether a person says something of it.
     """
 
     audience: str
@@ -137,22 +142,26 @@ class DeploymentFacts:
     members: tuple[Member, ...]
     checked: Verification
     head: ChainHead
+    checklist: tuple[ChecklistLine, ...]
+    has_about: bool
 
 
-def facts_of(ledger: Ledger, audience: str) -> DeploymentFacts:
+def facts_of(ledger: Ledger, audience: str, about: Deployment | None) -> DeploymentFacts:
     """Return what a report says to an audience.
 
     Parameters
     ----------
     ledger : Ledger
     audience : str
+    about : Deployment or None
+        What a person says of it.
     """
     if audience not in AUDIENCES:
         _check.refuse(
             "audience", f"be one of {', '.join(AUDIENCES)}", audience, "leave it out for the public"
         )
     inside = audience == "internal"
-    entries = ledger.entries()
+    entries, checked = ledger.entries(), ledger.verify()
     reviews = {review.number: review for review in ledger.reviews.all()}
     releases = [_release(entry, reviews.get(entry.sequence)) for entry in entries]
     if not inside:
@@ -163,7 +172,7 @@ def facts_of(ledger: Ledger, audience: str) -> DeploymentFacts:
         charges=len(entries),
         stored=sum(entry.committed for entry in entries),
         versions=max([ledger.version, *(entry.version for entry in entries)]),
-        mechanisms=tuple(sorted({type(term).__name__ for each in entries for term, _ in each.loss.terms})),
+        mechanisms=tuple(mechanisms_of(entries)),
         simulated=ledger.simulated or any(entry.simulated for entry in entries),
         spent=ledger.spent(),
         left=None if ledger.renewal is not None else ledger.remaining(),
@@ -171,8 +180,10 @@ def facts_of(ledger: Ledger, audience: str) -> DeploymentFacts:
         accounts=tuple(_accounts(ledger, entries, inside=inside)),
         forecast=forecast_of(ledger.budget, _latest(entries)) if inside else None,
         members=ledger.members.all() if inside else (),
-        checked=ledger.verify(),
+        checked=checked,
         head=ledger.head(),
+        checklist=checklist_of(ledger, about, entries, checked),
+        has_about=about is not None,
     )
 
 

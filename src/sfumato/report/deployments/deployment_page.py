@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
+from sfumato.queries.release.display import printable
+from sfumato.report.deployments.checklist_section import about_section, checklist_section
 from sfumato.report.deployments.deployment_facts import facts_of
 from sfumato.report.deployments.deployment_sections import (
     accounts,
@@ -18,18 +20,23 @@ from sfumato.report.markup.elements import Markup, element
 from sfumato.report.pages.document import ReleasePage, document
 from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.pages.subject import Subject
+from sfumato.report.registry.registry_record import Deployment
 from sfumato.report.texts.catalog import Texts
 
 __all__ = ["deployment"]
 
 
-def deployment(ledger: Ledger, *, audience: str = "public", language: str = "en") -> ReleasePage:
+def deployment(
+    ledger: Ledger, *, about: Deployment | None = None, audience: str = "public", language: str = "en"
+) -> ReleasePage:
     """Return the report of a whole ledger: its promise, the odds, all releases, and how to check it.
 
     Parameters
     ----------
     ledger : Ledger
         It is read, and checked as a whole; it takes no charge.
+    about : Deployment, optional
+        What a person says of it: its name, its use, and answers for the checklist.
     audience : str
         ``"public"`` shows what is or was published, and sums; ``"internal"`` also all other charges, the
         accounts and the forecast of curators, members with roles, keys and failed logins.
@@ -69,7 +76,9 @@ def deployment(ledger: Ledger, *, audience: str = "public", language: str = "en"
     """
     _check.instance("ledger", ledger, Ledger, "pass session.ledger, or Ledger.read(file)")
     texts = Texts(language)
-    facts = facts_of(ledger, audience)
+    if about is not None:
+        _check.instance("about", about, Deployment, "pass a Deployment, or leave it out")
+    facts = facts_of(ledger, audience, about)
     promised = ledger.budget.guarantee(ledger.neighboring)
     subject = Subject(
         texts=texts,
@@ -87,11 +96,15 @@ def deployment(ledger: Ledger, *, audience: str = "public", language: str = "en"
     parts: list[Markup] = []
     if inside:
         parts.append(element("p", texts("deployment.internal"), class_="notice"))
+    if about is not None:
+        parts.append(about_section(subject, about))
     parts += [promise(subject, ledger, facts), odds_of_all(subject, facts, renews=renews)]
     parts.append(releases(subject, facts))
     if inside or renews:
         parts.append(accounts(subject, facts))
     if inside:
         parts.append(members(subject, facts))
-    parts += [not_promised_by_all(subject), check_ledger(subject, ledger, facts)]
-    return document(subject, parts, title=texts("deployment.title"), lead=texts("deployment.lead"))
+    parts += [checklist_section(subject, facts.checklist), not_promised_by_all(subject)]
+    parts.append(check_ledger(subject, ledger, facts))
+    title = texts("deployment.title") if about is None else printable(about.name)
+    return document(subject, parts, title=title, lead=texts("deployment.lead"))

@@ -233,8 +233,9 @@ def check_ledger(subject: Subject, ledger: Ledger, facts: DeploymentFacts) -> Ma
     ]
     where, export = texts("check.file"), texts("check.export")
     language = "" if texts.language == "en" else f" --language {texts.language}"
+    about = " --about ABOUT.toml" if facts.has_about else ""
     audience = "" if facts.audience == "public" else f" --audience {facts.audience}"
-    remade = f"sfumato report {where} --deployment{audience}{language} --output page.html"
+    remade = f"sfumato report {where} --deployment{about}{audience}{language} --output page.html"
     curator = f"sfumato ledger verify {where} --head HEAD.json\n{remade}"
     public = f"sfumato ledger verify {export} --public-key {ledger.public_key}"
     return section(
