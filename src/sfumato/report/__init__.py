@@ -4,7 +4,7 @@
 words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
 page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model,
-`deployment` one of a whole ledger.
+`deployment` one of a whole ledger, and `compare` places a guarantee among public records of the same unit.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -27,6 +27,9 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.report.comparison.compare import Comparison, Placed, Standing, compare
+    from sfumato.report.comparison.comparison_page import comparison_page
+    from sfumato.report.comparison.deployment_records import DeploymentRecord
     from sfumato.report.deployments.checklist import ChecklistLine, Known, checklist
     from sfumato.report.deployments.deployment_page import deployment
     from sfumato.report.pages.document import ReleasePage
@@ -40,12 +43,18 @@ __all__ = [
     "Belief",
     "ChecklistAnswers",
     "ChecklistLine",
+    "Comparison",
     "Deployment",
+    "DeploymentRecord",
     "Event",
     "Known",
     "Odds",
+    "Placed",
     "ReleasePage",
+    "Standing",
     "checklist",
+    "compare",
+    "comparison_page",
     "deployment",
     "model_card",
     "odds",
@@ -60,12 +69,18 @@ __getattr__, __dir__ = attach(
         "Belief": "sfumato.report.pages.odds",
         "ChecklistAnswers": "sfumato.report.registry.checklist_answers",
         "ChecklistLine": "sfumato.report.deployments.checklist",
+        "Comparison": "sfumato.report.comparison.compare",
         "Deployment": "sfumato.report.registry.registry_record",
+        "DeploymentRecord": "sfumato.report.comparison.deployment_records",
         "Event": "sfumato.report.pages.odds",
         "Known": "sfumato.report.deployments.checklist",
         "Odds": "sfumato.report.pages.odds",
+        "Placed": "sfumato.report.comparison.compare",
         "ReleasePage": "sfumato.report.pages.document",
+        "Standing": "sfumato.report.comparison.compare",
         "checklist": "sfumato.report.deployments.checklist",
+        "compare": "sfumato.report.comparison.compare",
+        "comparison_page": "sfumato.report.comparison.comparison_page",
         "deployment": "sfumato.report.deployments.deployment_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",

@@ -13,6 +13,7 @@ from sfumato import report
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.ledger import Ledger
+from sfumato.privacy import PureDP
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -63,7 +64,10 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         (("--folder", "nowhere"), "folder must be a folder that exists"),
         ((1, "--published"), "published must stand beside --folder"),
         ((1, "--json"), "json must stand beside --output or --folder"),
-        ((1, "--deployment"), "deployment must stand alone, but a number or --folder is given"),
+        ((1, "--deployment"), "deployment must stand without a number or --folder, as --compare must"),
+        ((1, "--compare", "person"), "deployment must stand without a number or --folder"),
+        (("--compare", "humans"), "unit must be one of account-month, birth,"),
+        (("--compare", "person", "--json"), "json must stand beside --output or --folder"),
         ((1, "--audience", "internal"), "audience must stand beside --deployment, got 'internal'"),
         (("--deployment", "--audience", "all"), "audience must be one of public, internal, got 'all'"),
         (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
@@ -123,3 +127,16 @@ def test_what_a_person_says_of_a_deployment_is_on_its_page(ledger: Path, tmp_pat
         assert report.deployment(book, about=known).html == page
     assert "<h1>ACS</h1>" in page
     assert "Within 5 of 100." in page
+
+
+def test_a_budget_is_compared_as_text_as_a_page_and_in_the_report(ledger: Path, tmp_path: Path) -> None:
+    said = answered("report", ledger, "--compare", "user-day")
+    assert said.startswith("The unit is user-day. There are 5 records of this unit")
+    assert "2. Movement Ranges Map (Meta, 2020)" in said
+    out = tmp_path / "compared.html"
+    answered("report", ledger, "--compare", "user-day", "--output", out)
+    found = report.compare(PureDP(2.0), unit="user-day")
+    assert out.read_bytes() == report.comparison_page(found).to_bytes()
+    whole = answered("report", ledger, "--deployment", "--compare", "user-day")
+    assert "Movement Ranges Map" in whole
+    assert "Movement Ranges Map" not in answered("report", ledger, "--deployment")

@@ -1,4 +1,4 @@
-"""``sfumato report``: pages of stored releases and of whole ledgers, from the ledger alone."""
+"""``sfumato report``: pages of stored releases and of whole ledgers, and a budget among public records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ from sfumato.cli.output.writing import check_output, read_text, write_text
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
+from sfumato.report.comparison.compare import Comparison
+from sfumato.report.comparison.compare import compare as compare_records
+from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
 from sfumato.report.deployments.deployment_page import deployment as deployment_page
 from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
+from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.registry.registry_record import Deployment, registry_record
 
 __all__ = ["report"]
@@ -56,6 +60,9 @@ def report(
     audience: Annotated[
         str, typer.Option(help="Of --deployment: public (what is published), or internal (all).")
     ] = "public",
+    compare: Annotated[
+        str, typer.Option(metavar="UNIT", help="Place the budget among public records of this unit.")
+    ] = "",
     language: Annotated[str, typer.Option(help="Of the page: en or de.")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
 ) -> None:
@@ -67,12 +74,18 @@ def report(
         return
     if audience != "public" and not deployment:
         _check.refuse("audience", "stand beside --deployment", audience, "leave it out for pages of releases")
-    whole = "deployment" if deployment else number
+    whole = "deployment" if deployment or compare else number
     _check_targets(whole, number, output, folder, published=published, as_json=as_json)
     known = None if about is None else _read_about(about)
     with Ledger.read(ledger) as book:
-        if whole is not None:
-            page = _one_page(book, number, known, audience=audience, language=language)
+        if compare and not deployment:
+            comparison = _compared(book, compare)
+            if output is None:
+                typer.echo(comparison_text(comparison, language), nl=False)
+                return
+            pages = {output: comparison_page(comparison, language=language)}
+        elif whole is not None:
+            page = _one_page(book, number, known, audience=audience, compare=compare, language=language)
             if output is None:
                 typer.echo(page.html, nl=False)
                 return
@@ -96,12 +109,24 @@ def _read_about(path: Path) -> Deployment:
 
 
 def _one_page(
-    book: Ledger, number: int | None, about: Deployment | None, *, audience: str, language: str
+    book: Ledger,
+    number: int | None,
+    about: Deployment | None,
+    *,
+    audience: str,
+    compare: str,
+    language: str,
 ) -> ReleasePage:
     """Return the page of a release, or of the whole ledger where no number is given."""
     if number is None:
-        return deployment_page(book, about=about, audience=audience, language=language)
+        given = {"audience": audience, "compared_unit": compare, "language": language}
+        return deployment_page(book, about=about, **given)
     return stored_release(book, number, language=language)
+
+
+def _compared(book: Ledger, unit: str) -> Comparison:
+    """Return the budget of a ledger among public records."""
+    return compare_records(stated_loss(book.budget.guarantee(book.neighboring)), unit=unit)
 
 
 def _write_record(ledger: str, registry: Path | None, about: Path | None, *, alone: bool) -> None:
@@ -128,7 +153,8 @@ def _check_targets(
 ) -> None:
     """Refuse options that exclude each other, before the ledger is opened."""
     if whole == "deployment" and (number is not None or folder is not None):
-        _check.refuse_state("deployment", "stand alone", "a number or --folder is given", "leave that out")
+        rule = "stand without a number or --folder, as --compare must"
+        _check.refuse_state("deployment", rule, "one of these is given", "leave it out")
     if (whole is None) == (folder is None):
         given = "neither" if whole is None else "both"
         rule = "be a charge's number or left out for --folder"

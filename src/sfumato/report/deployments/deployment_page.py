@@ -5,6 +5,8 @@ from __future__ import annotations
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.display import printable
+from sfumato.report.comparison.compare import compare
+from sfumato.report.comparison.comparison_page import comparison_section
 from sfumato.report.deployments.checklist_section import about_section, checklist_section
 from sfumato.report.deployments.deployment_facts import facts_of
 from sfumato.report.deployments.deployment_sections import (
@@ -27,7 +29,12 @@ __all__ = ["deployment"]
 
 
 def deployment(
-    ledger: Ledger, *, about: Deployment | None = None, audience: str = "public", language: str = "en"
+    ledger: Ledger,
+    *,
+    about: Deployment | None = None,
+    audience: str = "public",
+    compared_unit: str = "",
+    language: str = "en",
 ) -> ReleasePage:
     """Return the report of a whole ledger: its promise, the odds, all releases, and how to check it.
 
@@ -40,6 +47,9 @@ def deployment(
     audience : str
         ``"public"`` shows what is or was published, and sums; ``"internal"`` also all other charges, the
         accounts and the forecast of curators, members with roles, keys and failed logins.
+    compared_unit : str
+        What one unit is, in a name of `compare`: the budget is placed among public records of that unit.
+        Where the budget renews, it is that of a unit in one period, such as ``"user-month"``.
     language : str
         ``"en"`` or ``"de"``.
 
@@ -50,7 +60,7 @@ def deployment(
     Raises
     ------
     ParameterError
-        If there is no such audience or language.
+        If there is no such audience, unit or language.
     LedgerCorrupt
         If the ledger was damaged or altered: of such a one nothing is reported.
 
@@ -99,6 +109,8 @@ def deployment(
     if about is not None:
         parts.append(about_section(subject, about))
     parts += [promise(subject, ledger, facts), odds_of_all(subject, facts, renews=renews)]
+    if compared_unit:
+        parts.append(comparison_section(texts, compare(subject.loss, unit=compared_unit)))
     parts.append(releases(subject, facts))
     if inside or renews:
         parts.append(accounts(subject, facts))
