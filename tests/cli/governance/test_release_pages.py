@@ -92,7 +92,13 @@ def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> N
     record = json.loads(out.read_text())
     assert record["deployment"]["privacy_loss"]["privacy_unit"] == "person_id"
     assert record["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 2
-    for arguments in (("--registry", out), ("1", "--registry", out, "--about", about)):
+    given = ("--registry", out, "--about", about)
+    for arguments in (
+        ("--registry", out),
+        ("--about", about),
+        ("1", *given),
+        ("--compare", "person", *given),
+    ):
         result = CliRunner().invoke(app, ["report", str(ledger), *map(str, arguments)])
         assert result.exit_code == 2
         assert "registry must stand beside --about only" in result.stderr

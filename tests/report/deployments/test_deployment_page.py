@@ -88,6 +88,7 @@ def test_the_public_sees_what_is_or_was_published_and_no_more(ledger: Ledger) ->
     entry, review = ledger.entry(1), ledger.reviews.of(1)
     assert all(each in said for each in (entry.digest, review.public_key, review.signature, "rita"))
     assert "Not listed are 3 charges that are not published" in said
+    assert ledger.spent().epsilon == 0.5
     assert "Charged so far: 5 times, of which 4 have a stored answer. Together they cost 0.5-DP" in said
 
 

@@ -69,7 +69,7 @@ def report(
     """Make pages of stored releases, or of a whole ledger: numbers, who is protected, odds, receipt."""
     if registry is not None or (about is not None and not deployment):
         others = (number, output, folder)
-        alone = others == (None, None, None) and not (published or as_json or deployment)
+        alone = others == (None, None, None) and not (published or as_json or deployment or compare)
         _write_record(ledger, registry, about, alone=alone)
         return
     if audience != "public" and not deployment:
@@ -133,7 +133,7 @@ def _write_record(ledger: str, registry: Path | None, about: Path | None, *, alo
     """Write a record for the registry to a file."""
     if registry is None or about is None or not alone:
         found = "it stands alone" if registry is None or about is None else "other options are given"
-        _check.refuse_state("registry", "stand beside --about only", found, "pass both, and a ledger")
+        _check.refuse_state("registry", "stand beside --about only", found, "pass both, or --deployment")
     check_output(Style.TABLE, registry, name="registry")
     check_free(registry, sources={}, ledger=file_of(ledger), name="registry")
     known = _read_about(about)

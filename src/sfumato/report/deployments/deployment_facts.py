@@ -163,6 +163,8 @@ def facts_of(ledger: Ledger, audience: str, about: Deployment | None) -> Deploym
     inside = audience == "internal"
     entries, checked = ledger.entries(), ledger.verify()
     reviews = {review.number: review for review in ledger.reviews.all()}
+    # All sums are of these entries, also while others charge.
+    whole = _account(ledger, "", "", ledger.budget, entries)
     releases = [_release(entry, reviews.get(entry.sequence)) for entry in entries]
     if not inside:
         releases = [_for_the_public(each) for each in releases if each.published is not None]
@@ -174,9 +176,9 @@ def facts_of(ledger: Ledger, audience: str, about: Deployment | None) -> Deploym
         versions=max([ledger.version, *(entry.version for entry in entries)]),
         mechanisms=tuple(mechanisms_of(entries)),
         simulated=ledger.simulated or any(entry.simulated for entry in entries),
-        spent=ledger.spent(),
-        left=None if ledger.renewal is not None else ledger.remaining(),
-        reading=_reading(ledger, entries),
+        spent=whole.spent,
+        left=None if ledger.renewal is not None else whole.left,
+        reading=_reading(ledger, entries, whole.spent),
         accounts=tuple(_accounts(ledger, entries, inside=inside)),
         forecast=forecast_of(ledger.budget, _latest(entries)) if inside else None,
         members=ledger.members.all() if inside else (),
@@ -234,9 +236,9 @@ def _latest(entries: Sequence[Entry]) -> Sequence[Entry]:
     return [entry for entry in entries if entry.period == period]
 
 
-def _reading(ledger: Ledger, entries: Iterable[Entry]) -> Guarantee | None:
+def _reading(ledger: Ledger, entries: Iterable[Entry], spent: Guarantee) -> Guarantee | None:
     """Return what an odometer of the ledger's delta reads; of a budget without delta, the sum of epsilons."""
-    spent, delta = ledger.spent(), ledger.budget.delta or 0.0
+    delta = ledger.budget.delta or 0.0
     if delta == 0:
         return None if spent.epsilon is None else spent
     odometer = Odometer(delta=delta, neighboring=ledger.neighboring)
