@@ -28,7 +28,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.report.comparison.compare import Comparison, Placed, Standing, compare
-    from sfumato.report.comparison.comparison_page import comparison_page
+    from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
     from sfumato.report.comparison.deployment_records import DeploymentRecord
     from sfumato.report.deployments.checklist import ChecklistLine, Known, checklist
     from sfumato.report.deployments.deployment_page import deployment
@@ -55,6 +55,7 @@ __all__ = [
     "checklist",
     "compare",
     "comparison_page",
+    "comparison_text",
     "deployment",
     "model_card",
     "odds",
@@ -81,6 +82,7 @@ __getattr__, __dir__ = attach(
         "checklist": "sfumato.report.deployments.checklist",
         "compare": "sfumato.report.comparison.compare",
         "comparison_page": "sfumato.report.comparison.comparison_page",
+        "comparison_text": "sfumato.report.comparison.comparison_page",
         "deployment": "sfumato.report.deployments.deployment_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",

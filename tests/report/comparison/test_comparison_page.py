@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ET
 from sfumato import report
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import ApproximateDP, Neighboring, PureDP
-from sfumato.report.comparison.comparison_page import comparison_text
 from tests.cases import cases
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -34,7 +33,7 @@ def test_the_page_has_a_strip_and_a_row_for_each_mark(language: str) -> None:
 
 def test_text_and_page_say_the_same() -> None:
     comparison = report.compare(PureDP(1.0), unit="user-day")
-    said = comparison_text(comparison)
+    said = report.comparison_text(comparison)
     assert "of these 0 let an attacker be right less often" in said
     assert "This guarantee: right at most 73.2 in 100; a belief of 50 in 100 becomes at most 73.2" in said
     assert "one count is off by about 1.414" in said
@@ -43,6 +42,7 @@ def test_text_and_page_say_the_same() -> None:
         assert each.record.name in said
         assert each.record.name in body
     assert "Person tables" not in said
+    assert "Überzeugung" in report.comparison_text(comparison, language="de")
 
 
 def test_the_report_of_a_deployment_places_its_budget_and_a_unit_without_records_has_none() -> None:

@@ -81,7 +81,7 @@ def report(
         if compare and not deployment:
             comparison = _compared(book, compare)
             if output is None:
-                typer.echo(comparison_text(comparison, language), nl=False)
+                typer.echo(comparison_text(comparison, language=language), nl=False)
                 return
             pages = {output: comparison_page(comparison, language=language)}
         elif whole is not None:

@@ -107,14 +107,34 @@ def comparison_section(texts: Texts, comparison: Comparison) -> Markup:
     return section(texts("compare.heading"), *parts, paragraph(texts("compare.source")))
 
 
-def comparison_text(comparison: Comparison, language: str = "en") -> str:
-    """Return a comparison as lines of text.
+def comparison_text(comparison: Comparison, *, language: str = "en") -> str:
+    """Return a comparison as lines of text: the compared guarantee, and a line for each record.
 
     Parameters
     ----------
     comparison : Comparison
+        What `sfumato.report.compare` returned.
     language : str
+        ``"en"`` or ``"de"``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ParameterError
+        If it is no comparison, or there is no such language.
+
+    Examples
+    --------
+    >>> from sfumato import report
+    >>> from sfumato.privacy import PureDP
+    >>> lines = report.comparison_text(report.compare(PureDP(0.5), unit="user-day")).splitlines()
+    >>> lines[2][:70]
+    '1. COVID-19 Search Trends Symptoms (Google, 2020): ε = 1.68; User-day-'
     """
+    _check.instance("comparison", comparison, Comparison, "pass what report.compare returned")
     texts = Texts(language)
     lines = [_summary(texts, comparison, comparison.unit), _own_line(texts, comparison.own)]
     written = Numerals(language)
