@@ -116,7 +116,7 @@ def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
 def test_answers_are_estimated_in_words(answers: Path) -> None:
     result = run("analyse", answers, "--column", "said", "--design", "two-coins", "--method", "wald")
     lines = result.stdout.splitlines()
-    assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1409 to 0.2591"
+    assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1408 to 0.2592"
     assert lines[1] == "1000 respondents; epsilon 1.09862 for each answer"
     assert result.stderr == ""
 

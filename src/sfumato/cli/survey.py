@@ -17,6 +17,7 @@ from sfumato._wire import Format
 from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.output.writing import write_text
 from sfumato.local import surveys
+from sfumato.local.surveys.reports.outward_decimals import PLACES, decimal_above, decimal_below
 from sfumato.local.surveys.sheets.respondent import label
 from sfumato.local.surveys.sheets.words import words_of
 from sfumato.privacy._outward import text_above
@@ -151,9 +152,8 @@ def analyse(
         typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if one else {}))))
         return
     for name, value, stddev, lower, upper in rows:
-        typer.echo(
-            f"{name} {value:.4f} (sd {stddev:.4f}), {100 * level:g} % interval {lower:.4f} to {upper:.4f}"
-        )
+        ends = f"{decimal_below(lower)} to {decimal_above(upper)}"
+        typer.echo(f"{name} {value:.{PLACES}f} (sd {stddev:.{PLACES}f}), {100 * level:g} % interval {ends}")
     each = "infinite, as an answer rules a truth out,"
     epsilon = each if math.isinf(made.epsilon) else text_above(made.epsilon)
     typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
