@@ -180,7 +180,9 @@ def score(
 ) -> None:
     """Estimate how many of several things are true of a person: the mean, and the share of each number."""
     if str(source) == "-":
-        _check.refuse("source", "be a file", "-", "write the answers to one: it is read for each column")
+        _check.refuse(
+            "source", "be a file", str(source), "write the answers to one: it is read for each column"
+        )
     made = _of_one_sample(_design(design, chance, None), design)
     together = _score(made, design, len(column))
     rows = list(zip(*(read_column(source, name, separator) for name in column), strict=True))

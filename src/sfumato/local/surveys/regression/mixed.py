@@ -306,7 +306,7 @@ def _groups(groups: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     _, which = np.unique(given.astype(str) if texts else given, return_inverse=True)
     sizes = np.bincount(which.ravel()) if len(which) else np.zeros(0, np.int64)
     if int((sizes > 1).sum()) < 2:
-        remedy = "take logistic_regression: without members that share an intercept none can be told apart"
+        remedy = "take logistic_regression, which has no intercepts of groups"
         rule = "be two or more with two respondents or more"
         _check.refuse_state("groups", rule, "there are fewer", remedy)
     return which.ravel().astype(np.int64), np.append(0, np.cumsum(sizes)[:-1]).astype(np.int64)
