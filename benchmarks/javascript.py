@@ -1,4 +1,4 @@
-"""The JavaScript client in Node: 1,000 reports of every frequency protocol, and its bytes when minified."""
+"""The JavaScript client in Node: 1,000 reports of every frequency protocol, its bytes when minified."""
 
 from __future__ import annotations
 

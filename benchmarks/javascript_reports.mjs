@@ -10,7 +10,7 @@ for (const [name, { specification, digest, value }] of Object.entries(JSON.parse
   const times = [];
   for (let run = 0; run < 5; run++) {
     const start = process.cpuUsage();
-    for (let report = 0; report < 1000; report++) randomizer.randomize(value);
+    for (let report = 0; report < 1000; report++) await randomizer.randomize(value);
     const { user, system } = process.cpuUsage(start);
     times.push((user + system) / 1000);
   }

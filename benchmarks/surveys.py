@@ -85,6 +85,7 @@ def measure_coverage(population: Population, repeats: int, penalty: Literal["jef
     """Print how often 95 % intervals hold the truth: profile, score and Wald; and how many fits have none."""
     rng, cut = np.random.default_rng(1), float(chdtri(1, 0.05))
     held, score, wald, endless, spent = np.zeros(3), np.zeros(3), np.zeros(3), 0, 0.0
+    spanned, whole = np.zeros(3), np.zeros(3)
     true = np.array([population.intercept, population.slope, population.gap])
     for _ in range(repeats):
         x, group = rng.normal(size=population.respondents), rng.random(population.respondents) < 0.5
@@ -100,6 +101,9 @@ def measure_coverage(population: Population, repeats: int, penalty: Literal["jef
             held[index] += fit.profile_deviance(name, true[index]) <= cut
             if penalty:  # it is the same without
                 score[index] += fit.score_test(name, true[index]).p_value >= 0.05
+                lower, upper, _ = fit.interval(name, method="score")
+                spanned[index] += lower <= true[index] <= upper
+                whole[index] += bool(np.isinf(lower) and np.isinf(upper))
         if not fit.unbounded:
             wald += np.abs(fit.coefficients - true) <= 1.959964 * fit.stddev
     shown = "  ".join(f"{100 * share:5.1f}" for share in held / repeats)
@@ -111,6 +115,11 @@ def measure_coverage(population: Population, repeats: int, penalty: Literal["jef
         f"   {without:5.1f} {each:6.1f}",
         flush=True,
     )
+    if penalty:
+        held_by, lines = (
+            "  ".join(f"{100 * share:5.1f}" for share in part / repeats) for part in (spanned, whole)
+        )
+        print(f"{'':<26}score intervals hold {held_by}; are the whole line in {lines}", flush=True)
 
 
 def main(argv: Sequence[str]) -> None:

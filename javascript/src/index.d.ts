@@ -1,24 +1,18 @@
 /** Input that this client refuses: the message names the parameter, the rule, and what to do. No true value is in it. */
 export class SfumatoError extends Error {}
 
-/** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, or, for RAPPOR, text or bytes. */
-export type TrueValue = string | number | bigint | boolean | Uint8Array;
+/** A true value: a category of the domain (text, whole number or boolean), a number between the bounds, for RAPPOR text or bytes, or a vector. */
+export type TrueValue = string | number | bigint | boolean | Uint8Array | readonly number[] | Float32Array | Float64Array;
 
-/** Where a budget is kept: localStorage, or what a program writes to a file. */
-export interface BudgetStorage {
-  getItem(name: string): string | null | undefined;
-  setItem(name: string, value: string): void;
+/** What reports are charged to: the Budget of `sfumato-client/budget`, or one of the program's own. */
+export interface Charged {
+  /** Spend an epsilon before a report is drawn, or throw and spend nothing. */
+  charge(epsilon: number): void | Promise<void>;
 }
 
-/** The most that a device spends in all, whatever it is asked: charged before anything is drawn. */
-export class Budget {
-  constructor(options: { lifetime: number; storage: BudgetStorage; name?: string });
-  /** What was spent so far, in epsilon. */
-  readonly spent: number;
-  /** What is left, in epsilon. */
-  readonly left: number;
-  /** Spend an epsilon, or refuse and spend nothing. */
-  charge(epsilon: number): void;
+/** Protocols beside those for frequencies, by their names, such as `means` of `sfumato-client/means`. */
+export interface Protocols {
+  readonly [name: string]: (fields: never) => Promise<unknown>;
 }
 
 export interface Limits {
@@ -27,7 +21,9 @@ export interface Limits {
   /** Digests of the specifications that this device answers, in hexadecimal; from another way than the server. */
   digest: string | readonly string[];
   /** What each report is charged to; null if the program itself limits what all reports cost together. */
-  budget: Budget | null;
+  budget: Charged | null;
+  /** Protocols beside those for frequencies. */
+  protocols?: Protocols;
 }
 
 export interface CollectionLimits {
@@ -36,16 +32,14 @@ export interface CollectionLimits {
   /** Ids of the collections that this device answers, in hexadecimal; from another way than the server. */
   id: string | readonly string[];
   /** What each report is charged to; null if the program itself limits what all reports cost together. */
-  budget: Budget | null;
+  budget: Charged | null;
+  /** Protocols beside those for frequencies. */
+  protocols?: Protocols;
 }
 
-/** One device that reports by RAPPOR again and again: its memoized bits follow from its key. */
-export interface RapporClient {
-  readonly cohort: number;
-  /** The memoized bits of a text: private, they never leave the device. */
-  memo(value: string | Uint8Array): Uint8Array;
-  /** One report of a text. */
-  report(value: string | Uint8Array): Uint8Array;
+/** A device that reports again and again: a `RapporClient` or `MemoClient` of `sfumato-client/longitudinal`. */
+export interface RepeatedClient {
+  report(value: TrueValue): Promise<Uint8Array>;
 }
 
 /** The device's half of a protocol. Each report costs `epsilon`, whatever bytes are sent. */
@@ -63,9 +57,9 @@ export class Randomizer {
    */
   static fromText(text: string, limits: Limits): Promise<Randomizer>;
   /** Return the record of one true value, drawn from the system's cryptographic randomness. */
-  randomize(value: TrueValue): Uint8Array;
-  /** Return a device that reports by RAPPOR again and again, from a secret key of 32 bytes. */
-  client(key: Uint8Array): RapporClient;
+  randomize(value: TrueValue): Promise<Uint8Array>;
+  /** Return a device that reports again and again, where `longitudinal` of `sfumato-client/longitudinal` is among the protocols. */
+  client<Client = RepeatedClient>(given: Uint8Array | { maxEpsilon: number; storage?: object }): Client;
 }
 
 /** A question that a shuffler collects. */
@@ -88,7 +82,7 @@ export class Collection {
   nonce(secret: Uint8Array): Promise<Uint8Array>;
   /** Return what the device sends: its answer, randomized and sealed. Call it once, and store the envelope. */
   envelope(value: TrueValue, secret: Uint8Array): Promise<Uint8Array>;
-  /** Return the envelope of a record that was drawn before, such as one of a RAPPOR client. */
+  /** Return the envelope of a record that was drawn before, such as one of a client with memos. */
   seal(record: Uint8Array, secret: Uint8Array): Promise<Uint8Array>;
 }
 

@@ -1,4 +1,3 @@
-export { Budget } from "./budget.js";
 export { Collection } from "./collection.js";
 export { SfumatoError } from "./errors.js";
 export { Randomizer } from "./randomizer.js";

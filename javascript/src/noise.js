@@ -7,99 +7,64 @@ const MOST = 8192;
 const GUARD = 32n;
 const SURE = 2 ** -30; // far more than exp and the products before it are off by
 
-/** Noise with chances proportional to exp(-|k| / scale), for a rational scale. */
-export class Noise {
-  #tables = new Map();
+/** Return what draws numbers with chances proportional to exp(-|k| / scale), for a rational scale. */
+export function noiseOf([top, bottom]) {
+  let cell = 0n;
+  while (top > (DIRECT << cell) * bottom) cell++;
+  const tables = {};
+  const tableOf = (bits) => (tables[bits] ??= tailThresholds([top, bottom << cell], !cell, bits));
+  // One more entry, of 0: what lies below all others is open where it equals 0.
+  const first = [...tableOf(63n), 0n];
 
-  constructor(scale) {
-    this.scale = scale;
-    this.low = 0n;
-    while (scale.top > (DIRECT << this.low) * scale.bottom) this.low++;
-    this.rate = Number(scale.bottom) / Number(scale.top);
-    const table = this.#table(63n);
-    this.count = table.length;
-    // One more entry, of 0: what lies below all others is open where it equals 0.
-    this.tops = Uint32Array.from([...table, 0n], (entry) => Number(entry >> 32n));
-    this.rests = Uint32Array.from([...table, 0n], (entry) => Number(entry & 0xffffffffn));
-  }
-
-  #table(bits) {
-    if (!this.#tables.has(bits)) {
-      const { top, bottom } = this.scale;
-      const found = tailThresholds({ top, bottom: bottom << this.low }, !this.low, bits);
-      this.#tables.set(bits, found);
-    }
-    return this.#tables.get(bits);
-  }
-
-  /** Draw so many numbers. */
-  draw(count, words) {
-    const made = [];
-    while (made.length < count) {
-      const missing = Math.min(count - made.length, MOST);
-      this.#block(missing, Math.max(missing, LEAST), words, made);
-    }
-    return made;
-  }
-
-  #block(wanted, size, words, made) {
-    const each = this.low ? 2 : 1;
-    const halves = words.take(each * size);
-    const end = made.length + wanted;
-    for (let at = 0; at < halves.length; at += 2 * each) {
-      const magnitude = this.#magnitude(halves[at], halves[at + 1], halves, at + 2, words);
-      const minus = halves[at] & 1;
-      if (magnitude < 0 || (this.low && minus && !magnitude)) continue;
-      if (made.length < end) made.push(minus ? -magnitude : magnitude);
-    }
-  }
-
-  /** Return the magnitude of one draw, or -1 if it is refused. */
-  #magnitude(low, high, halves, at, words) {
-    const cell = this.#lookUp(((low >>> 1) | (high << 31)) >>> 0, high >>> 1, words);
-    if (!this.low) return cell;
-    const second = (BigInt(halves[at + 1]) << 32n) | BigInt(halves[at]);
-    const offset = second & ((1n << this.low) - 1n);
-    if (!this.#taken(second >> this.low, 64n - this.low, offset, words)) return -1;
-    return cell * 2 ** Number(this.low) + Number(offset);
-  }
-
-  #lookUp(rest, top, words) {
-    const { tops, rests } = this;
-    let [above, end] = [0, this.count];
+  /** Return how many entries exceed a number of 63 bits, of which more are drawn where it equals one. */
+  const lookUp = (value, words) => {
+    let [above, end] = [0, first.length - 1];
     while (above < end) {
       const middle = (above + end) >> 1;
-      const exceeds = tops[middle] > top || (tops[middle] === top && rests[middle] > rest);
-      if (exceeds) above = middle + 1;
+      if (first[middle] > value) above = middle + 1;
       else end = middle;
     }
-    if (tops[above] !== top || rests[above] !== rest) return above;
-    return this.#open((BigInt(top) << 32n) | BigInt(rest), words);
-  }
-
-  #open(value, words) {
-    for (let bits = 127n; ; bits += 64n) {
-      value = (value << 64n) | words.big();
-      const table = this.#table(bits);
-      const above = table.filter((entry) => entry > value).length;
-      if (value !== (table[above] ?? 0n)) return above;
+    for (let table = first, bits = 127n; value === (table[above] ?? 0n); bits += 64n) {
+      value = (value << 64n) | words.next();
+      table = tableOf(bits);
+      above = table.filter((entry) => entry > value).length;
     }
-  }
+    return above;
+  };
 
   /** Decide whether a uniform number, of which some bits are known, lies below exp(-offset / scale). */
-  #taken(value, width, offset, words) {
-    const chance = Math.exp(-Number(offset) * this.rate);
+  const taken = (value, width, offset, words) => {
+    const chance = Math.exp((-Number(offset) * Number(bottom)) / Number(top));
     const place = Number(value) / 2 ** Number(width);
-    if (place + SURE < chance) return true;
-    if (place - SURE > chance) return false;
-    const exponent = { top: offset * this.scale.bottom, bottom: this.scale.top };
+    if (Math.abs(place - chance) > SURE) return place < chance;
     for (;;) {
-      const [low, high] = expBounds(exponent, width + GUARD);
+      const [low, high] = expBounds([offset * bottom, top], width + GUARD);
       if ((value + 1n) << GUARD <= low) return true;
       if (value << GUARD >= high) return false;
-      value = (value << 64n) | words.big();
+      value = (value << 64n) | words.next();
       width += 64n;
     }
-  }
-}
+  };
 
+  /** Draw so many numbers. */
+  return (count, words) => {
+    const made = [];
+    while (made.length < count) {
+      const wanted = Math.min(count, made.length + MOST);
+      const drawn = words.take((cell ? 2 : 1) * Math.max(wanted - made.length, LEAST));
+      for (let at = 0; at < drawn.length; ) {
+        const word = drawn[at++];
+        let magnitude = lookUp(word >> 1n, words);
+        if (cell) {
+          const rest = drawn[at++];
+          const offset = rest & ((1n << cell) - 1n);
+          if (!taken(rest >> cell, 64n - cell, offset, words)) continue;
+          magnitude = magnitude * 2 ** Number(cell) + Number(offset);
+          if (word & 1n && !magnitude) continue;
+        }
+        if (made.length < wanted) made.push(word & 1n ? -magnitude : magnitude);
+      }
+    }
+    return made;
+  };
+}

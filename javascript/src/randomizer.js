@@ -1,122 +1,84 @@
-// The device's half of a protocol: a true value becomes a record, and only that leaves the device.
-import { checkBudget } from "./budget.js";
-import { hex, sha256, stamped, utf8 } from "./bytes.js";
-import { Domain } from "./domain.js";
-import { refuse } from "./errors.js";
+// The device's half of a protocol: a true value becomes a record, after it is paid for.
+import { hex, stamped } from "./bytes.js";
+import { SKIP, refuse } from "./errors.js";
 import { Fields } from "./fields.js";
-import { canonical, parse } from "./json.js";
-import { CATEGORICAL, OTHER } from "./protocols/index.js";
-import { Words, secureWords } from "./words.js";
+import { digestOf, parse } from "./json.js";
+import { frequency } from "./protocols/frequency.js";
+import { secureWords } from "./words.js";
 
-const FORMAT = "sfumato.randomizer";
 const MOST = 40;
-const PINS = "pin what you know from another way than the server";
 
-/** Require what the device itself holds on to: a largest epsilon. */
-export function checkLimit(maxEpsilon, epsilon) {
-  if (typeof maxEpsilon !== "number" || !(maxEpsilon > 0 && maxEpsilon <= MOST)) {
-    refuse("maxEpsilon", `be above 0 and at most ${MOST}`, String(maxEpsilon), "pass the most that a report may cost");
-  }
-  if (!(epsilon > 0 && epsilon <= maxEpsilon)) {
-    refuse("epsilon", `be above 0 and at most maxEpsilon, ${maxEpsilon}`, epsilon, "do not answer this question");
-  }
+function checkEpsilon(name, value, most, remedy) {
+  if (!(typeof value === "number" && value > 0 && value <= most)) refuse(name, `be above 0 and at most ${most}`, value, remedy);
 }
 
-/** Require that a digest is one of those that the device holds on to. */
-export function checkPin(name, pinned, found) {
-  const list = typeof pinned === "string" ? [pinned] : Array.isArray(pinned) ? pinned : [];
+/** Require what the device itself holds on to: a largest epsilon, and digests, of which the question has one. */
+export function checkLimits(maxEpsilon, epsilon, name, pinned, found) {
+  checkEpsilon("maxEpsilon", maxEpsilon, MOST, "pass the most that a report may cost");
+  checkEpsilon("epsilon", epsilon, maxEpsilon, SKIP);
+  const list = [pinned].flat();
   if (!list.length || !list.every((one) => /^[0-9a-f]{64}$/.test(one))) {
-    refuse(name, "be 64 hexadecimal digits, or a list of such", "others", PINS);
+    refuse(name, "be 64 hexadecimal digits, or a list of such", "others", "pin what came another way than from the server");
   }
-  if (!list.includes(found)) refuse(name, "be that of the question", "another", "do not answer this question");
+  if (!list.includes(found)) refuse(name, "be that of the question", "another", SKIP);
+}
+
+/** Require a budget, or that the program says that it keeps one itself. */
+export function checkBudget(budget) {
+  if (budget !== null && typeof budget?.charge !== "function") {
+    refuse("budget", "be a Budget", "another", "pass null if the program itself limits what all reports cost");
+  }
 }
 
 /** Return a randomizer from the fields of its specification, unchecked against the device's limits. */
-export async function fromTable(table, budget = null) {
-  const fields = new Fields("specification", table, FORMAT);
-  const name = fields.any("protocol");
-  const known = (kinds) => typeof name === "string" && Object.hasOwn(kinds, name) && kinds[name];
-  const make = known(CATEGORICAL) || known(OTHER);
-  if (!make) refuse("protocol", "be one that is known here", "another", "use a newer client");
-  const epsilon = fields.float("epsilon");
-  if (!(epsilon > 0 && epsilon <= MOST)) refuse("epsilon", `be above 0 and at most ${MOST}`, epsilon);
-  const domain = known(CATEGORICAL) ? await Domain.from(fields.any("domain")) : null;
-  const made = make(fields, domain);
+export async function fromTable(table, budget = null, protocols, words = secureWords) {
+  const fields = new Fields("specification", table, "sfumato.randomizer");
+  const protocol = fields.any("protocol");
+  const known = { __proto__: null, ...frequency, ...protocols };
+  const make = typeof protocol === "string" && known[protocol];
+  if (!make) refuse("protocol", "be known here", "another", "pass protocols, or use a newer client");
+  const epsilon = (fields.epsilon = fields.float("epsilon"));
+  checkEpsilon("epsilon", epsilon, MOST);
+  const made = await make(fields);
   fields.done();
-  const digested = Object.create(null);
-  for (const [key, part] of Object.entries(fields.table)) digested[key] = part?.digest ?? part;
-  const digest = await sha256(utf8(canonical(digested)));
-  return new Randomizer({ protocol: name, epsilon, domain, made, digest, budget });
+  const digested = { __proto__: null };
+  for (const key in table) digested[key] = table[key]?.digest ?? table[key];
+  const digest = await digestOf(digested);
+  return new Randomizer({ protocol, epsilon }, { encode: fields.indexOf, ...made, digest, budget, words });
 }
 
 export class Randomizer {
   #made;
-  #domain;
-  #digest;
   #empty;
-  #budget;
 
-  constructor({ protocol, epsilon, domain, made, digest, budget }) {
-    this.protocol = protocol;
-    this.epsilon = epsilon;
-    this.digest = hex(digest);
+  constructor(shown, made) {
     this.#made = made;
-    this.#domain = domain;
-    this.#digest = digest;
-    this.#budget = budget;
-    this.#empty = stamped(made.bits, digest);
-    this.width = this.#empty.length;
-    Object.freeze(this);
+    this.#empty = stamped(made.bits, made.digest);
+    Object.freeze(Object.assign(this, shown, { digest: hex(made.digest), width: this.#empty.length }));
   }
 
   /** Return the randomizer of a specification's text, within the device's own limits. */
-  static async fromText(text, { maxEpsilon, digest, budget } = {}) {
+  static async fromText(text, { maxEpsilon, digest, budget, protocols } = {}) {
     checkBudget(budget);
-    const made = await fromTable(parse("specification", text), budget);
-    checkLimit(maxEpsilon, made.epsilon);
-    checkPin("digest", digest, made.digest);
+    const made = await fromTable(parse("specification", text), budget, protocols);
+    checkLimits(maxEpsilon, made.epsilon, "digest", digest, made.digest);
     return made;
   }
 
   /** Return the record of one true value. */
-  randomize(value, words = secureWords) {
-    const encoded = this.#encoded(value);
-    checkWords(words);
-    return this.#record((record) => this.#made.write(record, encoded, words));
-  }
-
-  /** Return a device that reports by RAPPOR again and again, from a secret key of 32 bytes. */
-  client(key) {
-    if (!this.#made.client) refuse("protocol", "be rappor", this.protocol, "call randomize for each answer");
-    if (!(key instanceof Uint8Array) || key.length !== 32) {
-      refuse("key", "be a Uint8Array of 32 secret bytes", "another", "draw it once and store it");
-    }
-    const held = this.#made.client(key.slice(), this.#digest);
-    return Object.freeze({
-      cohort: held.cohort,
-      memo: (value) => held.memo(this.#encoded(value)),
-      report: (value, words = secureWords) => {
-        const encoded = this.#encoded(value);
-        checkWords(words);
-        return this.#record((record) => held.write(record, encoded, words));
-      },
-    });
-  }
-
-  #encoded(value) {
-    return this.#domain ? this.#domain.indexOf(value) : this.#made.encode(value);
-  }
-
-  /** Pay, and write a payload before the tag, whose first bits may share its last byte. */
-  #record(write) {
-    this.#budget?.charge(this.epsilon);
+  async randomize(value) {
+    const { budget, encode, words, write } = this.#made;
+    const encoded = encode(value);
+    await budget?.charge(this.epsilon);
     const record = this.#empty.slice();
-    const payload = new Uint8Array(this.width);
-    write(payload);
-    return record.map((byte, at) => byte | payload[at]);
+    write(record, encoded, words); // which only sets bits before the tag, whose first ones may share their last byte
+    return record;
   }
-}
 
-function checkWords(words) {
-  if (!(words instanceof Words)) refuse("words", "be left out", "another value", "they are drawn securely then");
+  /** Return a device that reports again and again. */
+  client(given) {
+    const { client } = this.#made;
+    if (!client) refuse("protocol", "be one of sfumato-client/longitudinal", this.protocol, "call randomize for each answer");
+    return client(given, this.#made, this.#empty);
+  }
 }

@@ -1,6 +1,17 @@
 // What the client must do, for any JavaScript that has WebCrypto: each check throws where it does not.
-import { Budget, Collection, Randomizer, SfumatoError } from "sfumato-client";
-import { PublicKey, Words, blake2b, canonical, fromTable, parse, webcrypto, wholeBelow } from "sfumato-client/testing";
+import { Collection, Randomizer, SfumatoError } from "sfumato-client";
+import { Budget } from "sfumato-client/budget";
+import { longitudinal } from "sfumato-client/longitudinal";
+import { means } from "sfumato-client/means";
+import { vectors as directions } from "sfumato-client/vectors";
+import { CountedWords, blake2b, canonical, fromTable, normalTable, parse, seal, webcrypto, wholeBelow } from "sfumato-client/testing";
+
+const protocols = { ...means, ...longitudinal, ...directions };
+let given;
+/** Words of the vector at hand. */
+const vectorWords = { next: () => given.next(), take: (count) => given.take(count) };
+const made = (specification) => fromTable(parse("specification", specification), null, protocols);
+const drawing = (specification) => fromTable(parse("specification", specification), null, protocols, vectorWords);
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
@@ -22,21 +33,20 @@ export async function refused(call, words, what) {
 }
 
 /** Return the words of a vector: some given ones, then those that follow from its seed. */
-async function stream({ seed, given = [], words = 64 }) {
-  const halves = given.flatMap((text) => [parseInt(text.slice(8), 16), parseInt(text.slice(0, 8), 16)]);
+async function stream({ seed, given: first = [], words = 64 }) {
+  const held = first.map((text) => BigInt(`0x${text}`));
   const name = new DataView(new ArrayBuffer(8));
   name.setUint32(0, seed, true);
   for (let block = 0; 4 * block < words; block++) {
     name.setUint32(4, block, true);
     const digest = new DataView(await webcrypto.subtle.digest("SHA-256", name.buffer));
-    for (let at = 0; at < 32; at += 4) halves.push(digest.getUint32(at, true));
+    for (let at = 0; at < 32; at += 8) held.push(digest.getBigUint64(at, true));
   }
-  let at = 0;
-  return new Words((block) => {
-    block.fill(0);
-    block.set(halves.slice(at, at + block.length));
-    at += block.length;
+  given = new CountedWords((block) => {
+    block.fill(0n);
+    block.set(held.splice(0, block.length));
   });
+  return given;
 }
 
 /** Reproduce all reports; return how many there were. */
@@ -47,24 +57,56 @@ export async function checkVectors(vectors) {
     same(String(wholeBelow(BigInt(one.bound), words)), one.value, `below ${one.bound}`);
     same(words.taken, one.words, `words below ${one.bound}`);
   }
-  for (const one of [...vectors.randomizers, ...vectors.rare]) {
-    const made = await fromTable(parse("specification", one.specification));
-    same(made.digest, one.digest, `digest of ${made.protocol}`);
-    same(made.width, one.width, `width of ${made.protocol}`);
+  for (const one of [...vectors.randomizers, ...vectors.rare, ...vectors.directions]) {
+    const randomizer = await drawing(one.specification);
+    const { protocol } = randomizer;
+    same(randomizer.digest, one.digest, `digest of ${protocol}`);
+    same(randomizer.width, one.width, `width of ${protocol}`);
     for (const report of one.reports) {
       const words = await stream(report);
-      same(hex(made.randomize(report.value, words)), report.record, `${made.protocol} of seed ${report.seed}`);
-      same(words.taken, report.words, `words of ${made.protocol}`);
+      same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
+      same(words.taken, report.words, `words of ${protocol}`);
       reports++;
     }
   }
   for (const one of vectors.clients) {
-    const client = (await fromTable(parse("specification", one.specification))).client(unhex(one.key));
+    const client = (await drawing(one.specification)).client(unhex(one.key));
     same(client.cohort, one.cohort, "cohort");
     for (const report of one.reports) {
       same(hex(client.memo(report.value)), report.memo, "memo");
-      same(hex(client.report(report.value, await stream(report))), report.record, "report of a client");
+      await stream(report);
+      same(hex(await client.report(report.value)), report.record, "report of a client");
       reports++;
+    }
+  }
+  return reports + (await checkMemoizing(vectors.memoizing));
+}
+
+/** Reproduce the reports of new devices and of devices that remember, whose store is read anew for each report. */
+async function checkMemoizing(cases) {
+  let reports = 0;
+  for (const one of cases) {
+    const randomizer = await drawing(one.specification);
+    const { protocol } = randomizer;
+    same(randomizer.digest, one.digest, `digest of ${protocol}`);
+    same(randomizer.width, one.width, `width of ${protocol}`);
+    for (const report of one.reports) {
+      const words = await stream(report);
+      same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
+      same(words.taken, report.words, `words of ${protocol}`);
+      reports++;
+    }
+    for (const device of one.devices) {
+      const words = await stream({ seed: device.seed, words: device.rounds.at(-1).words });
+      const held = storage();
+      for (const round of device.rounds) {
+        const client = randomizer.client({ storage: held, maxEpsilon: 40 });
+        same(hex(await client.report(round.value)), round.record, `${protocol} again of seed ${device.seed}`);
+        same(words.taken, round.words, `words of ${protocol} again`);
+        reports++;
+      }
+      const kept = JSON.parse(held.getItem(`sfumato-memos:${one.digest}`));
+      same(kept.memos.length, device.memos, `memos of ${protocol}`);
     }
   }
   return reports;
@@ -111,7 +153,7 @@ const change = (text, alter) => {
 export async function checkRefusals(vectors, sealed) {
   const named = (name) => vectors.randomizers.find((one) => JSON.parse(one.specification).protocol === name);
   const response = named("randomized-response");
-  const read = (text, limits = { maxEpsilon: 40, digest: response.digest, budget: null }) => Randomizer.fromText(text, limits);
+  const read = (text, limits = { maxEpsilon: 40, digest: response.digest, budget: null, protocols }) => Randomizer.fromText(text, limits);
   await read(response.specification);
   const cases = [
     [(t) => { t.truth += 1n; }, /^truth must be what follows/],
@@ -121,7 +163,7 @@ export async function checkRefusals(vectors, sealed) {
     [(t) => { t.surprise = 1n; }, /^specification must have known fields only/],
     [(t) => { t.version = 3n; }, /^specification must be a document/],
     [(t) => { t.format = "other"; }, /^specification must be a document/],
-    [(t) => { t.protocol = "__proto__"; }, /^protocol must be one that is known/],
+    [(t) => { t.protocol = "__proto__"; }, /^protocol must be known here/],
     [(t) => { t.domain.values.reverse(); }, /^domain must have the digest/],
     [(t) => { t.domain.values.push("a"); }, /^domain must have each value once/],
     [(t) => { delete t.domain.values; }, /^domain must be written with its values/],
@@ -138,20 +180,22 @@ export async function checkRefusals(vectors, sealed) {
   await refused(() => read(response.specification, { budget: null }), /^maxEpsilon must be/, "no limit");
   await refused(() => read(response.specification, { maxEpsilon: 40, budget: null }), /^digest must be 64/, "no digest");
   await refused(() => read(response.specification, { maxEpsilon: 40, digest: "0".repeat(64), budget: null }), /^digest must be that/, "another");
-  await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest, budget: null }), /^epsilon must be above 0 and at most maxEpsilon/, "too much");
+  await refused(() => read(response.specification, { maxEpsilon: 0.9, digest: response.digest, budget: null }), /^epsilon must be above 0 and at most 0.9, got 1/, "too much");
   await refused(() => read(response.specification + " ".repeat(1 << 24)), /at most 16 MiB/, "a long text");
   await checkStructures(named, read);
-  const made = await read(response.specification);
+  const asked = await read(response.specification);
   for (const value of ["g", 1, null, undefined, {}, NaN, "\ud800", ["a"]]) {
-    await refused(() => made.randomize(value), /^value must be a category .* got one that is not/, "a value outside");
+    await refused(() => asked.randomize(value), /^value must be a category .* got one that is not/, "a value outside");
   }
-  await refused(() => made.randomize("a", 7), /^words must be left out/, "a seed");
-  await refused(() => made.client(new Uint8Array(32)), /^protocol must be rappor/, "a client");
-  const stepped = await fromTable(parse("specification", vectors.randomizers.find((one) => one.specification.includes("[30, 3, -4]")).specification));
+  await refused(() => asked.client(new Uint8Array(32)), /^protocol must be one of sfumato-client.longitudinal/, "a client");
+  const piecewise = named("piecewise-mean");
+  const plain = { maxEpsilon: 40, digest: piecewise.digest, budget: null };
+  await refused(() => read(piecewise.specification, plain), /^protocol must be known here, .* pass protocols/, "a mean by the main entry");
+  const stepped = await made(vectors.randomizers.find((one) => one.specification.includes("[30, 3, -4]")).specification);
   for (const value of [34, 2, 29, -1e9, 2 ** 70, 6.5]) {
     await refused(() => stepped.randomize(value), /^value must be a category/, `${value} of a range`);
   }
-  const rappor = await fromTable(parse("specification", named("rappor").specification));
+  const rappor = await made(named("rappor").specification);
   await refused(() => rappor.client(new Uint8Array(31)), /^key must be a Uint8Array of 32/, "a short key");
   await refused(() => rappor.randomize("\ud800"), /^value must be well-formed text/, "half a pair");
   await checkKeys(sealed);
@@ -169,12 +213,11 @@ export async function checkCanonical() {
 /** A word that was handed out is not kept. */
 export function checkErased() {
   let held;
-  const words = new Words((block) => {
+  const words = new CountedWords((block) => {
     held = block;
-    block.fill(7);
+    block.fill(7n);
   });
-  words.next();
-  same(`${words.low} ${held[0]} ${held[1]} ${held[2]}`, "7 0 0 7", "a word that was taken");
+  same(`${words.next()} ${held[0]} ${held[1]}`, "7 0 7", "a word that was taken");
 }
 
 /** What a protocol's privacy rests on is computed on the device. */
@@ -185,10 +228,10 @@ async function checkStructures(named, read) {
     ["optimized-unary-encoding", (t) => { t.other[1] = 65n; }, /^other must be a whole number from 1 to 64/],
     ["optimized-unary-encoding", (t) => { t.other = [1n, 1n]; }, /^chances must be/],
     ["symmetric-unary-encoding", (t) => { t.true[0] -= 1n; }, /^chances must be/],
-    ["hadamard-count-mean-sketch", (t) => { t.key = 1n << 64n; }, /^key must be below 2\*\*64/],
-    ["hadamard-count-mean-sketch", (t) => { t.key = -1n; }, /^key must be below/],
-    ["hybrid-mean", (t) => { t.choice = -1n; }, /^choice must be/],
-    ["hybrid-mean", (t) => { t.choice = 1n << 64n; }, /^choice must be/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = 1n << 64n; }, /^key must be a whole number from 0/],
+    ["hadamard-count-mean-sketch", (t) => { t.key = -1n; }, /^key must be a whole number/],
+    ["hybrid-mean", (t) => { t.choice = -1n; }, /^choice must be a whole number/],
+    ["hybrid-mean", (t) => { t.choice = 1n << 64n; }, /^choice must be a whole number/],
     ["square-wave", (t) => { t.bounds = [-1.7e308, 1.7e308]; }, /^bounds must be a finite/],
     ["count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^chances must be/],
     ["hadamard-count-mean-sketch", (t) => { t.truth[0] += 1n; }, /^truth must be what follows/],
@@ -200,10 +243,10 @@ async function checkStructures(named, read) {
     ["hadamard-response", (t) => { t.size = 4n; }, /^size must have a row/],
     ["projective-geometry-response", (t) => { t.dimension = 2n; }, /^dimension must have room/],
     ["optimal-local-hashing", (t) => { t.hash = "sha"; }, /^hash must be what follows/],
-    ["rappor", (t) => { t.permanent = 0.25; }, /^epsilon must be that of the chances/],
+    ["rappor", (t) => { t.permanent = 0.25; }, /^chances must be those of epsilon/],
     ["rappor", (t) => { t.instantaneous = [0.75, 0.5]; }, /^instantaneous must be two numbers/],
     ["rappor", (t) => { t.permanent = -0.5; }, /^permanent must be at least/],
-    ["rappor", (t) => { t.permanent = 1.5; }, /^epsilon must be that of the chances|^permanent/],
+    ["rappor", (t) => { t.permanent = 1.5; }, /^chances must be those of epsilon|^permanent/],
     ["rappor", (t) => { t.bits = 12n; }, /^bits must be a multiple of 8/],
     ["piecewise-mean", (t) => { t.inside += 1n; }, /^inside must be what follows/],
     ["hybrid-mean", (t) => { t.parts[0] += 1n; }, /^parts must be what follows/],
@@ -238,14 +281,14 @@ async function checkKeys(sealed) {
   const budget = new Budget({ lifetime: 80, storage: storage() });
   const paid = await Collection.fromText(one.specification, { maxEpsilon: 40, id: one.id, budget });
   await refused(() => paid.envelope("a", new Uint8Array(15)), /^secret must be/, "a short secret");
-  same(budget.spent, 0, "what a short secret costs");
+  same(await budget.spent, 0, "what a short secret costs");
   await paid.envelope("a", unhex(one.secret));
-  same(budget.left, 40, "what an envelope leaves");
+  same(await budget.left, 40, "what an envelope leaves");
   await paid.envelope("a", unhex(one.secret));
-  same(budget.left, 0, "a budget can be spent whole");
+  same(await budget.left, 0, "a budget can be spent whole");
   await refused(() => read((t) => { t.batch_size = 1n; }), /^batch_size must be/, "a batch of one");
-  const small = new PublicKey("", new Uint8Array(32));
-  await refused(() => small.seal(new Uint8Array(), new Uint8Array()), /small order/, "a point of small order");
+  const nothing = new Uint8Array();
+  await refused(() => seal(new Uint8Array(32), nothing, nothing, "analyst"), /^analyst .* small order/, "a point of small order");
   const made = await read(() => {});
   await refused(() => made.envelope("a", new Uint8Array(15)), /^secret must be a Uint8Array of at least 16/, "a short secret");
   await refused(() => made.seal(new Uint8Array(3), unhex(one.secret)), /^record must be/, "a cut record");
@@ -274,20 +317,19 @@ export async function checkBudget(vectors) {
   const budget = new Budget({ lifetime: 2.5, storage: held });
   const made = await Randomizer.fromText(one.specification, { maxEpsilon: 1, digest: one.digest, budget });
   await refused(() => made.randomize("outside"), /^value must be/, "a value outside");
-  await refused(() => made.randomize("a", 7), /^words must be/, "a seed");
-  same(budget.spent, 0, "what a refusal costs");
-  made.randomize("a");
-  made.randomize("a");
+  same(await budget.spent, 0, "what a refusal costs");
+  const drawn = await Promise.allSettled([1, 2, 3, 4].map(() => made.randomize("a")));
+  same(drawn.map((one) => one.status).join(), "fulfilled,fulfilled,rejected,rejected", "reports at once");
   const later = new Budget({ lifetime: 2.5, storage: held });
-  same(`${later.spent} ${later.left}`, "2 0.5", "what is kept");
+  same(`${await later.spent} ${await later.left}`, "2 0.5", "what is kept");
   await refused(() => made.randomize("a"), /^epsilon must be at most 0.5, which is left/, "a third report");
-  same(budget.spent, 2, "what a refused report costs");
-  later.charge(0.1);
-  same(later.spent > 2.1, true, "parts are rounded up");
+  same(await budget.spent, 2, "what a refused report costs");
+  await later.charge(0.1);
+  same((await later.spent) > 2.1, true, "parts are rounded up");
   for (const wrong of [NaN, -1, Infinity, "0.1"]) {
-    const before = later.spent;
+    const before = await later.spent;
     await refused(() => later.charge(wrong), /^epsilon must be at most/, `a charge of ${wrong}`);
-    same(later.spent, before, "what a wrong charge costs");
+    same(await later.spent, before, "what a wrong charge costs");
   }
   const deaf = new Budget({ lifetime: 2, storage: { getItem: () => null, setItem() {} } });
   await refused(() => deaf.charge(1), /^storage must hold what was written/, "a storage that forgets");
@@ -296,15 +338,103 @@ export async function checkBudget(vectors) {
     await refused(() => made.randomize("a"), /^storage must hold/, "a damaged storage");
   }
   await refused(() => new Budget({ lifetime: 0, storage: held }), /^lifetime must be/, "nothing");
-  await refused(() => new Budget({ lifetime: 1 }), /^storage must have/, "no storage");
+  for (const wrong of [null, {}, { getItem: () => null }, 7]) {
+    await refused(() => new Budget({ lifetime: 1, storage: wrong }), /^storage must have getItem and setItem, or change/, "no storage");
+  }
+  const broken = new Budget({ lifetime: 1, storage: { getItem() { throw new TypeError("secret"); }, setItem() {} } });
+  await refused(() => broken.charge(1), /^storage must be one that can be read and written, got TypeError/, "a broken storage");
   const limits = { maxEpsilon: 40, digest: one.digest };
   await refused(() => Randomizer.fromText(one.specification, limits), /^budget must be a Budget/, "no budget");
+}
+
+/** Memos are paid for once, before any is drawn, and only what a device wrote itself is gone on with. */
+export async function checkMemos(vectors) {
+  const named = (name) => vectors.memoizing.find((one) => JSON.parse(one.specification).protocol === name);
+  const one = named("longitudinal-randomized-response");
+  const [held, spent] = [storage(), storage()];
+  const budget = new Budget({ lifetime: 9, storage: spent });
+  const read = (text, digest) => Randomizer.fromText(text, { maxEpsilon: 40, digest, budget, protocols });
+  const asked = await read(one.specification, one.digest);
+  const client = asked.client({ storage: held, maxEpsilon: 2 });
+  same(client.cost, 6, "three memos of epsilon 2");
+  await refused(() => client.report("g"), /^value must be a category/, "a value outside");
+  same(await budget.spent, 0, "what a refusal costs");
+  for (const value of ["a", "b", "c", "d", "a"]) await client.report(value);
+  same(await budget.spent, 6, "what many reports cost");
+  await asked.client({ storage: held, maxEpsilon: 2 }).report("e");
+  same(await budget.spent, 6, "what a later client costs");
+  await refused(() => asked.client({ storage: storage(), maxEpsilon: 2 }).report("a"), /^epsilon must be at most 3, which is left/, "a second device");
+  await refused(() => asked.client({ storage: held, maxEpsilon: 1.9 }), /^permanent_epsilon must be at most 1.9, got 2/, "too much for all");
+  await refused(() => asked.client({ storage: held }), /^maxEpsilon must be above 0/, "no limit");
+  await refused(() => asked.client({ storage: {}, maxEpsilon: 2 }), /^storage must have/, "no storage");
+  const name = `sfumato-memos:${one.digest}`;
+  for (const text of ["x", "{}", "[]", "null", '{"fixed":null,"keys":[],"memos":[]}']) {
+    held.setItem(name, text);
+    await refused(() => client.report("a"), /^storage must hold what a device remembers/, text);
+  }
+  same(await budget.spent, 6, "what a damaged store costs");
+  let reads = 0;
+  const forgets = { getItem: () => (reads++ ? null : '{"fixed":null,"keys":[0],"memos":[0]}'), setItem() {} };
+  await refused(() => asked.client({ storage: forgets, maxEpsilon: 2 }).report("a"), /^storage must hold what was written/, "a store that forgets");
+  const failing = { charge: () => Promise.reject(new SfumatoError("epsilon must be less")) };
+  const poor = await Randomizer.fromText(one.specification, { maxEpsilon: 40, digest: one.digest, budget: failing, protocols });
+  const empty = storage();
+  await refused(() => poor.client({ storage: empty, maxEpsilon: 2 }).report("a"), /^epsilon must be less/, "no budget");
+  same(empty.getItem(name), "", "what is drawn without a budget");
+  const cases = [
+    ["longitudinal-randomized-response", (t) => { t.again += 1n; }, /^again must be what follows/],
+    ["longitudinal-randomized-response", (t) => { t.permanent += 1n; }, /^permanent must be what follows/],
+    ["longitudinal-randomized-response", (t) => { t.permanent_epsilon = 1; }, /^permanent_epsilon must be above epsilon/],
+    ["longitudinal-randomized-response", (t) => { t.permanent_epsilon = 41; }, /^permanent_epsilon must be above epsilon and at most 40/],
+    ["longitudinal-randomized-response", (t) => { t.max_memos = 0n; }, /^max_memos must be a whole number from 1/],
+    ["longitudinal-local-hashing", (t) => { t.buckets = 6n; }, /^permanent must be what follows/],
+    ["longitudinal-local-hashing", (t) => { t.hash = "sha"; }, /^hash must be what follows/],
+    ["longitudinal-unary-encoding", (t) => { t.chain = "__proto__"; }, /^chain must be one of SUE, OUE, OSUE, SOUE/],
+    ["longitudinal-unary-encoding", (t) => { t.low[0] -= 1n; }, /^high must be what follows/],
+    ["longitudinal-unary-encoding", (t) => { t.low[0] -= 1n; t.high[0] += 1n; }, /^chances must be those of epsilon/],
+    ["longitudinal-unary-encoding", (t) => { t.other[0] -= 1n; t.true[0] += 1n; }, /^chances must be those of epsilon/],
+    ["memoized-bit-flip", (t) => { t.again += 1n; }, /^again must be what follows/],
+    ["memoized-bit-flip", (t) => { t.again = null; }, /^again must be what follows/],
+    ["memoized-bit-flip", (t) => { t.permanent_epsilon = 0.5; }, /^permanent_epsilon must be at least epsilon/],
+    ["memoized-one-bit-mean", (t) => { t.permanent -= 1n; }, /^permanent must be what follows/],
+    ["memoized-one-bit-mean", (t) => { t.steps = 0n; }, /^steps must be/],
+    ["memoized-rappor", (t) => { t.permanent = 0.25; }, /^chances must be those of epsilon/],
+    ["memoized-rappor", (t) => { t.hashes = 8n; t.bits = 4096n; t.epsilon = 20.5; }, /^hashes must make at most/],
+  ];
+  for (const [protocol, alter, words] of cases) {
+    await refused(() => read(change(named(protocol).specification, alter), one.digest), words, `${protocol} ${alter}`);
+  }
+}
+
+/** A vector is refused by its length alone, and its question by what its privacy rests on. */
+export async function checkDirections(vectors) {
+  const table = new DataView(new ArrayBuffer(2 ** 17));
+  normalTable().forEach((number, at) => table.setInt16(2 * at, number, true));
+  same(hex(new Uint8Array(await webcrypto.subtle.digest("SHA-256", table))), vectors.normal_table, "table of normal numbers");
+  const one = vectors.directions[0];
+  const randomizer = await made(one.specification);
+  for (const wrong of [[], [0.5], [1, 0, 0, 0, 0.1], [NaN, 0, 0, 0, 0], [1e308, 0, 0, 0, 0], ["0", 0, 0, 0, 0], null, "00000", 5, undefined]) {
+    await refused(() => randomizer.randomize(wrong), /^value must be a vector of 5 numbers with a norm of at most 1, got another;/, wrong);
+  }
+  for (const fine of [new Float32Array(5), new Float64Array([1, 0, 0, 0, 0]), [5e-324, 0, 0, 0, -0], [1e-200, 0, 0, 0, 1e-200]]) {
+    same((await randomizer.randomize(fine)).length, one.width, "a vector");
+  }
+  const cases = [
+    [(t) => { t.near += 1n; }, /^inside must be what follows/],
+    [(t) => { t.near = 65n; }, /^near must be a whole number from 1 to 64/],
+    [(t) => { t.candidates = 127n; }, /^candidates must be even/],
+    [(t) => { t.candidates = 8192n; }, /^candidates must be a whole number/],
+    [(t) => { t.radius = 0n; }, /^radius must be above 0/],
+    [(t) => { t.dimension = 1n; }, /^dimension must be a whole number from 2/],
+    [(t) => { t.vectors = "splitmix-1"; }, /^vectors must be what follows/],
+  ];
+  for (const [alter, words] of cases) await refused(() => made(change(one.specification, alter)), words, alter);
 }
 
 /** Draws are not those of a seed: two of many bits differ, and both categories come. */
 export async function checkSecure(vectors) {
   const one = vectors.randomizers.find((made) => JSON.parse(made.specification).protocol === "optimized-unary-encoding");
-  const made = await fromTable(parse("specification", one.specification));
-  const seen = new Set(Array.from({ length: 200 }, () => hex(made.randomize("a"))));
+  const randomizer = await made(one.specification);
+  const seen = new Set(await Promise.all(Array.from({ length: 200 }, async () => hex(await randomizer.randomize("a")))));
   if (seen.size < 8) throw new Error("secure words repeat");
 }

@@ -8,7 +8,7 @@ for (const [name, { specification, digest, value, epsilon }] of Object.entries(J
   const randomizer = await Randomizer.fromText(specification, { maxEpsilon: epsilon, digest: [digest], budget: null });
   const counts = {};
   for (let i = 0; i < Number(count); i++) {
-    const record = Buffer.from(randomizer.randomize(value)).toString("hex");
+    const record = Buffer.from(await randomizer.randomize(value)).toString("hex");
     counts[record] = (counts[record] ?? 0) + 1;
   }
   found[name] = counts;

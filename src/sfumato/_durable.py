@@ -8,7 +8,9 @@ import secrets
 import stat
 from pathlib import Path
 
-__all__ = ["lock_beside", "new_file", "replace_file", "sync_folder", "write_file", "write_whole"]
+__all__ = [
+    "lock_beside", "new_file", "private_content", "replace_file", "sync_folder", "write_file", "write_whole",
+]  # fmt: skip
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -39,6 +41,25 @@ def _fill(held: int, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def private_content(path: Path, longest: int) -> bytes | None:
+    """Return the content of a file that its owner alone can read; None if others may.
+
+    Parameters
+    ----------
+    path : Path
+    longest : int
+        Bytes that are read at most.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        return None if mode & (stat.S_IRWXG | stat.S_IRWXO) else file.read(longest)
 
 
 def lock_beside(path: Path, *, wait: bool = False) -> int:

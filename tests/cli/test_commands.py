@@ -122,6 +122,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "survey design",
         "survey analyse",
         "survey report",
+        "survey score",
         "anonymity check",
         "anonymity generalize",
         "demo",

@@ -94,6 +94,9 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         for _ in range(3):  # the same client each time
             assert answered(*send, "green", "--secret", folder / "me") == "1 taken, 0 refused\n"
         assert (folder / "me").stat().st_mode & 0o777 == 0o600
+        (folder / "me").chmod(0o604)
+        loose = run(*send, "green", "--secret", folder / "me")
+        assert "--secret must be a file that its owner alone can read" in loose.stderr
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
         assert "reports fit the protocol: the shares sum to" in shown
@@ -176,6 +179,11 @@ def test_a_mean(folder: Path) -> None:
     assert row["name"] == "mean"
     assert 18 <= row["lower"] <= row["upper"] <= 90
     shown = answered("open", folder / "ages.json", batch, "--key", folder / "analyst.key")
+    SecretKey("analyst", b"m" * 32).to_file(folder / "later.key")
+    later = ("--later-key", folder / "later.key", "--later-key")
+    read = ("open", folder / "ages.json", batch, *later)
+    assert answered(*read, folder / "analyst.key") == shown  # the first key may have been destroyed
+    assert "be different" in run(*read, folder / "later.key").stderr
     (line,) = (line for line in shown.splitlines() if line.strip().startswith("mean"))
     least, most = map(float, re.findall(r"[\d.]+", line)[-2:])
     assert (least, most) == pytest.approx((row["lower"], row["upper"]), rel=1e-3)
@@ -242,6 +250,7 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
             "host and port must be free on this machine",
         ),
         (("open", "c.json", "--key", "analyst.key"), "batches must be named, or --url"),
+        (("open", "c.json", "c.json"), "--key must be given, or --later-key"),
         (
             ("open", "c.json", "c.json", "--key", "analyst.key"),
             "a batch must be one that a shuffler released",

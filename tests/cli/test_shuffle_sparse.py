@@ -52,10 +52,17 @@ def test_from_a_collection_to_counts(folder: Path) -> None:
     key_file = ("--encryption-key", folder / "devices.key")
     with serving(folder, "urls.json") as (url, _):
         submit = ("sparse", "submit", folder / "urls.json", "--url", url, *key_file)
-        long = run(*submit, "x" * 21)
+        long = run(*submit, stdin="red\n" + "x" * 21)
         assert long.exit_code == 2
         assert "keys must be texts of at most 20 bytes" in long.stderr
-        assert answered(*submit, "red", "blue") == "1 taken, 0 refused\n"
+        argument = run(*submit, "a secret")
+        assert argument.exit_code == 2
+        assert "texts must be in a file or on standard input, but they are arguments" in argument.stderr
+        assert "a secret" not in argument.output
+        (folder / "mine.txt").write_bytes("red\r\nblå\n".encode())
+        assert answered(*submit, "--texts", folder / "mine.txt") == "1 taken, 0 refused\n"
+        for none_or_one in ("", "red"):
+            assert answered(*submit, "--texts", "-", stdin=none_or_one) == "1 taken, 0 refused\n"
         read = ("sparse", "open", folder / "urls.json", *key_file)
         found = json.loads(answered(*read, "--url", url, "--key", folder / "analyst.key", "--json"))
     assert (found["format"], found["version"]) == ("sfumato.sparse-counts", 1)
@@ -73,6 +80,10 @@ def test_bad_input_is_refused(folder: Path) -> None:
     key = ("--encryption-key", folder / "devices.key")
     (folder / "short.key").write_bytes(b"short")
     (folder / "other.key").write_bytes(bytes(32))
+    (folder / "open.key").write_bytes(bytes(32))
+    for name, mode in (("short.key", 0o600), ("other.key", 0o400), ("open.key", 0o640)):
+        (folder / name).chmod(mode)
+    (folder / "latin.txt").write_bytes(b"\xff")
     (folder / "junk").write_bytes(b"junk")
     urls = folder / "urls.json"
     for command, rule in (
@@ -80,12 +91,19 @@ def test_bad_input_is_refused(folder: Path) -> None:
         (("open", urls, folder / "junk", *key), "a release must"),
         (("open", folder / "devices.key", folder / "junk", *key), "must be a collection's file"),
         (("open", urls, folder / "junk", "--encryption-key", folder / "short.key"), "be a file of 32 bytes"),
-        (("submit", urls, "red", "--url", "here", *key), "url must"),
         (
-            ("submit", urls, "red", "--url", "http://x", "--encryption-key", folder / "other.key"),
+            ("open", urls, folder / "junk", "--encryption-key", folder / "open.key"),
+            "--encryption-key must be a file that its owner alone",
+        ),
+        (("open", urls, folder / "junk", "--encryption-key", folder / "none.key"), "that can be read"),
+        (("submit", urls, "--url", "here", *key), "url must"),
+        (("submit", urls, "--url", "here", "--texts", folder / "latin.txt", *key), "--texts must be text in"),
+        (("submit", urls, "--url", "here", "--texts", folder / "none.txt", *key), "a file that can be read"),
+        (
+            ("submit", urls, "--url", "http://x", "--encryption-key", folder / "other.key"),
             "encryption_key must",
         ),
     ):
         refused = run("sparse", *command)
-        assert refused.exit_code == 2, command
+        assert refused.exit_code == (1 if "can be read" in rule else 2), command
         assert rule in refused.stderr

@@ -13,11 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.cli.survey import _spelled
+from sfumato.cli.input.answers import spelled
 from sfumato.errors import ParameterError
 from sfumato.local.surveys import (
     Crosswise,
     ForcedCategory,
+    ForcedResponse,
+    SumScore,
     SurveyReport,
     TwoCoins,
     UnrelatedNumber,
@@ -116,7 +118,7 @@ def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
 def test_answers_are_estimated_in_words(answers: Path) -> None:
     result = run("analyse", answers, "--column", "said", "--design", "two-coins", "--method", "wald")
     lines = result.stdout.splitlines()
-    assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1409 to 0.2591"
+    assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1408 to 0.2592"
     assert lines[1] == "1000 respondents; epsilon 1.09862 for each answer"
     assert result.stderr == ""
 
@@ -325,6 +327,56 @@ def test_a_word_that_differs_from_a_category_by_its_marks_is_another_word(
     names: tuple[str, str], cell: str
 ) -> None:
     design = ForcedCategory(names=names, truth="1/2", forced=("1/2", "1/2"))
-    assert _spelled([names[1].upper()], design) == [names[1]]
+    assert spelled([names[1].upper()], design) == [names[1]]
     with pytest.raises(ParameterError, match="another text is among them"):
-        _spelled([cell], design)
+        spelled([cell], design)
+
+
+def test_a_score_of_several_questions_is_estimated(tmp_path: Path) -> None:
+    die, path = ForcedResponse(yes="1/6", no="1/6"), tmp_path / "several.csv"
+    rows = [("yes", "no"), ("Ja", "ja"), ("no", "no"), ("no", "yes")] * 30 + [("yes", ""), ("", "no")]
+    path.write_text("a,b\n" + "".join(f"{one},{two}\n" for one, two in rows), encoding="utf-8")
+    how = ["--column", "a", "--column", "b", "--design", "forced-response"]
+    how += ["--chance", "yes=1/6", "--chance", "no=1/6"]
+    result = run("score", path, *how, "--json")
+    assert result.exit_code == 0, result.output
+    score = SumScore(designs=[die] * 2)
+    expected = score.estimate([[1, 1, 0, 0] * 30, [0, 1, 0, 1] * 30])
+    facts = json.loads(result.stdout)
+    assert (facts["format"], facts["respondents"], facts["epsilon"]) == (
+        "sfumato.survey-score",
+        120,
+        score.epsilon,
+    )
+    assert facts["mean"]["estimate"] == expected.mean
+    assert (facts["mean"]["lower"], facts["mean"]["upper"]) == expected.interval()[:2]
+    assert [row["share"] for row in facts["shares"]] == expected.shares.tolist()
+    assert "2 rows with a blank cell, left out" in result.stderr
+    lines = run("score", path, *how, "--method", "wald").stdout.splitlines()
+    assert lines[0].startswith("mean 1.0000 (sd ")
+    assert [line.split(" (sd")[0] for line in lines[1:4]] == [
+        f"{number} true {share:.4f}" for number, share in enumerate(expected.shares)
+    ]
+    assert lines[4] == "120 respondents; epsilon 3.21888 for all answers of one"
+    for bad, rule in (
+        (["-", *how], "source must be a file"),
+        ([path, "--column", "a", "--design", "two-coins"], "designs must be from 2 to 32"),
+        ([path, *how[:4], "--design", "additive-scrambling"], "chance must be given"),
+    ):
+        refused = run("score", *bad)
+        assert refused.exit_code != 0
+        assert rule in refused.output
+
+
+def test_several_questions_have_one_sheet() -> None:
+    asked = ["--question", "Have you ever copied?", "--question", "Have you ever let copy?"]
+    result = run("design", "two-coins", *asked, "--language", "de")
+    sheet = instruction_sheet(
+        SumScore(designs=[TwoCoins()] * 2),
+        question=["Have you ever copied?", "Have you ever let copy?"],
+        language="de",
+    )
+    assert result.exit_code == 0
+    assert result.stdout.strip() == sheet.text().replace("\f", "\n\n").strip()
+    refused = run("design", "crosswise", "--chance", "innocuous=1/4", *asked)
+    assert "designs must use a device alone" in refused.output

@@ -27,6 +27,7 @@ OPTIONS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--disable-background-networking",
+    "--disable-popup-blocking",  # so that a page opens others, each in a process of its own
 )
 
 

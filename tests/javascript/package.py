@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["CLIENT", "VECTORS", "installed", "keyed_digests", "run", "tool"]
+__all__ = ["CLIENT", "VECTORS", "installed", "keyed_digests", "minified", "run", "tool"]
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "javascript"
@@ -23,7 +23,9 @@ def tool(*names: str) -> str:
     """Return the path of the first program that is there; without one skip, but in CI fail."""
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
-        missing = f"no {' or '.join(names)} is installed; on Debian: apt-get install nodejs npm chromium"
+        missing = (
+            f"no {' or '.join(names)} is installed; on Debian: apt-get install nodejs npm chromium esbuild"
+        )
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
@@ -54,6 +56,14 @@ def installed(folder: Path) -> Path:
     run(npm, "install", *offline, folder / packed, folder=folder)
     shutil.copytree(CLIENT / "test", folder / "test")
     return folder
+
+
+def minified(folder: Path, entry: str) -> bytes:
+    """Bundle an entry point of the installed client by itself, as a program's build does, and minify it."""
+    (folder / "entry.js").write_text(f'export * from "{entry}";\n')
+    options = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--external:node:crypto")
+    run(tool("esbuild"), "entry.js", *options, "--outfile=bundle.js", "--log-level=error", folder=folder)
+    return (folder / "bundle.js").read_bytes()
 
 
 def keyed_digests() -> list[dict[str, Any]]:

@@ -36,10 +36,26 @@ def test_a_page_reproduces_the_vectors_and_its_reports_are_counted(tmp_path: Pat
                 batches = visitor.status()["batches"]
                 batch = visitor.batch(1, KEYS["analyst"]) if batches else b""
     known = json.loads((VECTORS / "vectors.json").read_text())
-    reports = sum(len(one["reports"]) for part in ("randomizers", "rare", "clients") for one in known[part])
+    parts = ("randomizers", "rare", "clients", "memoizing", "directions")
+    reports = sum(len(one["reports"]) for part in parts for one in known[part])
+    reports += sum(len(device["rounds"]) for one in known["memoizing"] for device in one["devices"])
     assert found == {"reports": reports, "envelopes": 1, "taken": len(TRUE), "refused": 0, "left": 0}
     assert stranger == "was not answered"
     opening = made.opening(KEYS["analyst"])
     assert opening.add(batch) == len(TRUE)
     # at epsilon 20 a report is false with a chance of 2e-9
     assert abs(opening.estimate().raw - [0.4, 0.6]).max() < 0.01
+
+
+def test_two_pages_spend_one_budget_together(tmp_path: Path) -> None:
+    program = tool("chromium", "chromium-browser", "google-chrome")
+    lifetime, tries = 150, 100
+    texts = {"/spend.json": json.dumps({"lifetime": lifetime, "tries": tries})}
+    with pages(installed(tmp_path), texts) as site:
+        page = f"http://127.0.0.1:{site.port}/test/page.html?two"
+        with browsing(program, page) as browser:
+            found = [site.result(browser) for _ in range(3)]
+    found.remove("opened")
+    for storage in ("database", "locks"):
+        assert all(0 < one[storage] <= tries for one in found)
+        assert sum(one[storage] for one in found) == lifetime

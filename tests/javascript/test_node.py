@@ -10,14 +10,18 @@ import pytest
 
 from sfumato import local
 from sfumato.local import device
+from sfumato.local.device.base.protocols import PROTOCOLS as NAMES
 from sfumato.server import Visitor
 from tests.chance import accepts_only, frequencies
-from tests.javascript.package import CLIENT, ROOT, VECTORS, installed, keyed_digests, run, tool
+from tests.javascript.package import CLIENT, ROOT, VECTORS, installed, keyed_digests, minified, run, tool
 from tests.javascript.service import KEYS, collection, served
 from tests.server.setting import memory_folder
 
 pytestmark = pytest.mark.node
 
+PROTOCOLS_OF_FREQUENCIES = [
+    name for name, kind in NAMES.items() if ".frequency." in getattr(device, kind).__module__
+]
 COLOURS = ("red", "green", "blue", "π")
 
 
@@ -30,7 +34,7 @@ def test_the_vectors_and_the_refusals(client: Path) -> None:
     variables = {"SFUMATO_VECTORS": str(VECTORS), "SFUMATO_BLAKE2B": json.dumps(keyed_digests())}
     command = (tool("node"), "--test", "--test-reporter=tap", "test/vectors.test.js")
     said = run(*command, folder=client, **variables)
-    assert "# pass 10" in said
+    assert "# pass 12" in said
     assert "# fail 0" in said
 
 
@@ -42,6 +46,29 @@ def test_the_tarball_holds_what_it_should(client: Path) -> None:
     sources = {path.relative_to(CLIENT).as_posix() for path in (CLIENT / "src").rglob("*") if path.is_file()}
     assert found == sources | {"package.json", "README.md", "LICENSE"}
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+LARGEST = 20_000
+"""Bytes of what a device needs to answer any frequency protocol and to send it to a shuffler, minified."""
+
+
+def test_the_main_entry_is_small_and_what_it_leaves_out_is_elsewhere(client: Path) -> None:
+    main = minified(client, "sfumato-client")
+    assert len(main) <= LARGEST
+    for name in PROTOCOLS_OF_FREQUENCIES:
+        assert name.encode() in main
+    elsewhere = {
+        "means": b"laplace-mean",
+        "budget": b"lifetime",
+        "longitudinal": b"sfumato rappor",
+        "vectors": b"projunit",
+    }
+    for entry, held in elsewhere.items():
+        assert held not in main
+        assert held in minified(client, f"sfumato-client/{entry}")
+    (client / "node_modules" / "small.js").write_bytes(main)
+    script = "import { Randomizer } from './node_modules/small.js'; console.log(typeof Randomizer.fromText)"
+    assert run(tool("node"), "--input-type=module", "--eval", script, folder=client) == "function\n"
 
 
 def test_reports_of_devices_are_taken_mixed_and_estimated(client: Path) -> None:

@@ -23,7 +23,7 @@ from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
 from sfumato.numerics.randomness.source import random_source
 from sfumato.server import Shuffler
-from sfumato.server.store import Store
+from sfumato.server.store import Report, Store
 from tests.chance import accepts_only, pearson
 from tests.server.setting import ANALYST, SHUFFLER, collection, envelope, memory_folder, values_in
 
@@ -195,12 +195,11 @@ def test_the_file_is_the_same_in_whatever_order_reports_came(tmp_path: Path) -> 
         (tmp_path / str(turn)).mkdir()
         store = store_of(tmp_path / str(turn), [])
         order = generator.permutation(6).tolist()
-        free = store._free.copy()
-        store._free = free[:2] + [free[7 - client] for client in reversed(order)]
+        free = store._free[0].copy()
+        store._free[0] = free[:2] + [free[7 - client] for client in reversed(order)]
         for step, client in enumerate(order):
-            store.take(
-                [(bytes([step]) * 16, reports[client])]
-            )  # nonces in one order: they lie in another table
+            # Nonces in one order: they lie in another table.
+            store.take([Report(bytes([step]) * 16, reports[client])])
         store.close()
         files.append((tmp_path / str(turn) / "w.db").read_bytes())
         assert (tmp_path / str(turn) / "w.db-journal").stat().st_size == 0
@@ -229,7 +228,7 @@ def test_nothing_is_written_outside_the_folder(quick: Path) -> None:
         return 0
 
     store._connection.set_progress_handler(look, 200)
-    store.take([(client.to_bytes(16, "big"), os.urandom(500)) for client in range(600)])
+    store.take([Report(client.to_bytes(16, "big"), os.urandom(500)) for client in range(600)])
     assert store.ready() == [1]
     store.close()
     assert nameless == set()
@@ -241,7 +240,7 @@ def test_places_are_drawn_by_chance(quick: Path) -> None:
     store = store_of(quick, [])
     for _ in range(400):
         store._look()
-        counts[store._free[-1]] += 1
+        counts[store._free[0][-1]] += 1
     store.close()
     accepts_only(
         pearson(counts),

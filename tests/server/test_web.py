@@ -16,9 +16,10 @@ from sfumato import server
 from sfumato.errors import MissingExtra, ParameterError
 from sfumato.server import Shuffler
 from sfumato.server.counters import Counters
-from sfumato.server.group_commit import Busy, GroupCommit, NotStored
+from sfumato.server.group_commit import GroupCommit, NotStored
 from sfumato.server.limits import Limits
 from sfumato.server.periods.collection_window import CollectionWindow
+from sfumato.server.shared_limits import Busy
 from sfumato.server.web import Front
 from tests.server.setting import SHUFFLER, collection, envelope, memory_folder
 
@@ -151,7 +152,7 @@ def test_large_requests_share_some_room_and_small_ones_do_not_need_it(shuffler: 
             sizes.extend(each[0] for each in (second, small, last, after) if each is not None)
             assert second is not None
             assert (second[1][b"retry-after"], second[1][b"connection"]) == (b"1", b"close")
-            assert app._room._reserved == 0
+            assert app._shared.room._reserved == 0
 
     asyncio.run(run())
     assert sizes == [503, 422, 422, 422]

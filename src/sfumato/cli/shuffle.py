@@ -18,7 +18,7 @@ from sfumato._wire import Format
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.opened import print_estimate
-from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
+from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.cli.shuffle_sparse import sparse
 from sfumato.crypto.hpke import ROLES
@@ -155,7 +155,12 @@ def open_batches(
     file: File,
     batches: Annotated[list[Path] | None, typer.Argument(help="Released batches.")] = None,
     *,
-    key: KeyFile,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The file of the secret key; none if it was destroyed.")
+    ] = None,
+    later_key: Annotated[
+        list[Path] | None, typer.Option("--later-key", help="Of a key that the analyst changed to.")
+    ] = None,
     url: Annotated[str | None, typer.Option("--url", help="The service to collect all batches from.")] = None,
     processes: Annotated[int, typer.Option("--processes", help="How many open records.")] = 1,
     state: Annotated[
@@ -174,11 +179,13 @@ def open_batches(
     if not (batches or merge) and url is None and state is None:
         _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
     made = shuffle.Collection.from_specification(_read(file))
-    secret = shuffle.SecretKey.from_file(key, "analyst")
-    with made.opening(secret, state=state) as opening:
+    if key is None and not later_key:
+        _check.refuse("--key", "be given, or --later-key", None, "name the file of the analyst's key")
+    secrets = [shuffle.SecretKey.from_file(path, "analyst") for path in (key, *(later_key or ())) if path]
+    with made.opening(secrets if later_key else secrets[0], state=state) as opening:
         for path in merge or ():
             opening.merge(read_bytes(path))
-        collected = _collected(url, secret, opening.numbers)
+        collected = _collected(url, secrets[-1], opening.numbers)
         opening.add_batches(chain(batches or (), collected), processes=processes)
     if not opening.batches:
         raise ParameterError("there must be a released batch, got none yet; wait for more clients")
@@ -255,7 +262,7 @@ def _secret(path: Path) -> bytes:
         pass
     except OSError as error:
         refuse_unwritable("--secret", path, error)
-    return read_bytes(path)
+    return read_private("--secret", path)
 
 
 def _grouped(envelopes: Iterator[bytes], width: int) -> Iterator[list[bytes]]:

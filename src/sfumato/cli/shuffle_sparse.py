@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -13,7 +14,7 @@ from sfumato import _check, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
 from sfumato.cli.input.documents import read_document
-from sfumato.cli.output.writing import read_bytes, refuse_unwritable, write_text
+from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
@@ -72,14 +73,20 @@ def sparse_collection(
 @sparse.command(name="submit")
 def submit_keys(
     file: File,
-    values: Annotated[list[str], typer.Argument(help="The texts of one client.")],
+    beyond: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     *,
     url: Annotated[str, typer.Option("--url", help="The shuffler's service.")],
     encryption_key: EncryptionKey,
+    texts: Annotated[
+        str, typer.Option("--texts", help="A file of the client's texts, one a line; - is standard input.")
+    ] = "-",
 ) -> None:
-    """Encrypt, seal and send the texts of one client: for trials."""
+    """Encrypt, seal and send the texts of one client, from a file or standard input: for trials."""
+    if beyond:  # not shown: they are in the list of processes, which is bad enough
+        rule, remedy = "be in a file or on standard input", "pass --texts FILE, or pipe them in"
+        _check.refuse_state("texts", rule, "they are arguments, which every process can read", remedy)
     asked = device.SparseCollection.from_specification(_read(file))
-    envelope = asked.envelope(values, os.urandom(32), _encryption_key(encryption_key))
+    envelope = asked.envelope(_lines(texts), os.urandom(32), _encryption_key(encryption_key))
     with server.Visitor(url) as visitor:
         if visitor.status().get("collection") != asked.id.hex():
             raise ParameterError("the service must be of this collection, got another's; check --url")
@@ -133,7 +140,7 @@ def _print(histogram: SparseHistogram, found: list[SparseRelease], *, as_json: b
 
 def _price(histogram: SparseHistogram) -> str:
     known, mechanism = histogram.collection, histogram.mechanism
-    epsilon = text_above(mechanism.privacy_loss.epsilon(known.delta))
+    epsilon = text_above(histogram.privacy_loss.epsilon(known.delta))
     shown = f"texts are shown from a noisy count of {mechanism.threshold}"
     return (
         f"epsilon {epsilon} at delta {known.delta:g} for each client; {shown} of {known.batch_size} clients"
@@ -142,6 +149,16 @@ def _price(histogram: SparseHistogram) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     return read_document(file, "collection", "sfumato shuffle sparse collection")
+
+
+def _lines(place: str) -> list[str]:
+    """Return the lines of a file or of standard input; an error shows none of them."""
+    try:
+        content = (sys.stdin.buffer.read() if place == "-" else read_bytes(Path(place))).decode()
+    except UnicodeDecodeError:
+        _check.refuse("--texts", "be text in UTF-8", place, "convert it")
+    lines = content.removesuffix("\n").split("\n") if content else []
+    return [line.removesuffix("\r") for line in lines]
 
 
 def _drawn(path: Path) -> bytes:
@@ -158,7 +175,7 @@ def _store(path: Path, secret: bytes) -> None:
 
 
 def _encryption_key(path: Path) -> bytes:
-    content = read_bytes(path)
+    content = read_private("--encryption-key", path)
     if len(content) != 32:
         rule = "be a file of 32 bytes"
         _check.refuse(

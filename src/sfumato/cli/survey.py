@@ -7,18 +7,17 @@ import json
 import math
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
-from unicodedata import combining, normalize
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.input.answers import spelled, translated
 from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.output.writing import write_text
 from sfumato.local import surveys
-from sfumato.local.surveys.sheets.respondent import label
-from sfumato.local.surveys.sheets.words import words_of
+from sfumato.local.surveys.reports.outward_decimals import PLACES, decimal_above, decimal_below
 from sfumato.privacy._outward import text_above
 
 __all__ = ["Kind", "app"]
@@ -51,6 +50,8 @@ class Kind(Enum):
 
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
+_SCORE_FORMAT: Final = Format("sfumato.survey-score")
+_ENDS: Final = ("estimate", "stddev", "lower", "upper")
 _CHANCES: Final = "Parameters of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 _REPORTS: Final = (".html", ".txt")
@@ -90,7 +91,9 @@ Method: TypeAlias = Annotated[
 def design_sheet(
     design: Annotated[Kind, typer.Argument(help="How the question is asked.")],
     *,
-    question: Annotated[str, typer.Option("--question", help="The sensitive question.")],
+    question: Annotated[
+        list[str], typer.Option("--question", help="The sensitive question; repeated, those of a sum score.")
+    ],
     other: Annotated[str, typer.Option("--other", help="The harmless question, if the design has one.")] = "",
     chance: Chances = None,
     categories: Categories = None,
@@ -102,9 +105,10 @@ def design_sheet(
 ) -> None:
     """Write a sheet to print: a page for the respondents, and one for the analyst."""
     made = _design(design, chance, categories)
+    several = len(question) > 1
     sheet = surveys.instruction_sheet(
-        made,
-        question=question,
+        _score(made, design, len(question)) if several else made,
+        question=question if several else question[0],
         other=other,
         language=language,
         device=device,  # type: ignore[arg-type]
@@ -140,7 +144,7 @@ def analyse(
     rows = _rows(estimate, level, method)
     one = isinstance(estimate, surveys.Prevalence | surveys.NumberEstimate)
     if as_json:
-        names = ("name", "estimate", "stddev", "lower", "upper")
+        names = ("name", *_ENDS)
         shown = [dict(zip(names, (row[0], *map(_number, row[1:])), strict=True)) for row in rows]
         facts = {
             "respondents": estimate.respondents,
@@ -150,15 +154,65 @@ def analyse(
         }
         typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if one else {}))))
         return
-    for name, value, stddev, lower, upper in rows:
-        typer.echo(
-            f"{name} {value:.4f} (sd {stddev:.4f}), {100 * level:g} % interval {lower:.4f} to {upper:.4f}"
-        )
-    each = "infinite, as an answer rules a truth out,"
-    epsilon = each if math.isinf(made.epsilon) else text_above(made.epsilon)
-    typer.echo(f"{estimate.respondents} respondents; epsilon {epsilon} for each answer")
+    for row in rows:
+        typer.echo(_line(row, level))
+    typer.echo(f"{estimate.respondents} respondents; epsilon {_epsilon(made.epsilon)} for each answer")
     if one and estimate.misfit < 0.01:
         typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
+
+
+@app.command()
+def score(
+    source: Source,
+    *,
+    column: Annotated[
+        list[str], typer.Option("--column", help="The answers to one of the questions; repeated for each.")
+    ],
+    design: Asked,
+    chance: Chances = None,
+    labels: Labels = None,
+    separator: Separator = None,
+    level: Level = 0.95,
+    method: Annotated[
+        Literal["bernstein", "hoeffding", "wald"], typer.Option("--method", help="Of the mean's interval.")
+    ] = "bernstein",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate how many of several things are true of a person: the mean, and the share of each number."""
+    if str(source) == "-":
+        _check.refuse(
+            "source", "be a file", str(source), "write the answers to one: it is read for each column"
+        )
+    made = _of_one_sample(_design(design, chance, None), design)
+    together = _score(made, design, len(column))
+    rows = list(zip(*(read_column(source, name, separator) for name in column), strict=True))
+    whole = [row for row in rows if not any(map(is_blank, row))]
+    columns = [[row[place] for row in whole] for place in range(len(column))]
+    estimate = together.estimate([_named(cells, made, labels) for cells in columns])
+    if left := len(rows) - len(whole):
+        typer.echo(f"{left} {'row' if left == 1 else 'rows'} with a blank cell, left out", err=True)
+    lower, upper, _ = estimate.interval(level, method)
+    shares = zip(estimate.shares, estimate.share_stddev, estimate.maximum_likelihood, strict=True)
+    if as_json:
+        names = ("share", "stddev", "maximum_likelihood")
+        mean = dict(zip(_ENDS, map(_number, (estimate.mean, estimate.stddev, lower, upper)), strict=True))
+        facts = {
+            "respondents": estimate.respondents,
+            "level": level,
+            "epsilon": None if math.isinf(together.epsilon) else together.epsilon,
+            "mean": mean,
+            "shares": [dict(zip(names, map(_number, row), strict=True)) for row in shares],
+        }
+        typer.echo(json.dumps(_SCORE_FORMAT.wrap(facts)))
+        return
+    typer.echo(_line(("mean", estimate.mean, estimate.stddev, lower, upper), level))
+    for number, (share, stddev, likeliest) in enumerate(shares):
+        typer.echo(
+            f"{number} true {share:.{PLACES}f} (sd {stddev:.{PLACES}f}), likeliest {likeliest:.{PLACES}f}"
+        )
+    typer.echo(
+        f"{estimate.respondents} respondents; epsilon {_epsilon(together.epsilon)} for all answers of one"
+    )
 
 
 @app.command()
@@ -193,6 +247,25 @@ def report(
         write_text(output, found.html() if output.suffix.lower() == ".html" else found.text())
 
 
+def _line(row: tuple[str, float, float, float, float], level: float) -> str:
+    """Return what was estimated, with the ends of the interval rounded outward."""
+    name, value, stddev, lower, upper = row
+    ends = f"{decimal_below(lower)} to {decimal_above(upper)}"
+    return f"{name} {value:.{PLACES}f} (sd {stddev:.{PLACES}f}), {100 * level:g} % interval {ends}"
+
+
+def _epsilon(epsilon: float) -> str:
+    return "infinite, as an answer rules a truth out," if math.isinf(epsilon) else text_above(epsilon)
+
+
+def _score(made: object, kind: Kind, questions: int) -> surveys.SumScore:
+    """Return several questions with one design."""
+    if not isinstance(made, surveys.BinaryDesign):
+        remedy = "take one whose answers are yes and no"
+        _check.refuse("design", "have two answers for several questions", kind.value, remedy)
+    return surveys.SumScore(designs=[made] * questions)
+
+
 def _of_one_sample(made: object, kind: Kind) -> Any:
     if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
         remedy = "use sfumato.local.surveys in Python for two samples"
@@ -203,8 +276,12 @@ def _of_one_sample(made: object, kind: Kind) -> Any:
 def _estimated(cells: list[Any], made: Any, labels: str | None) -> tuple[Any, int]:
     """Return what a column's answers say, and how many of its cells are blank."""
     answers = [cell for cell in cells if not is_blank(cell)]
-    spelled = _spelled(answers, made) if labels is None else _translated(answers, labels, made)
-    return made.estimate(spelled), len(cells) - len(answers)
+    return made.estimate(_named(answers, made, labels)), len(cells) - len(answers)
+
+
+def _named(answers: list[Any], made: Any, labels: str | None) -> list[Any]:
+    """Return the answers as the design names them."""
+    return spelled(answers, made) if labels is None else translated(answers, labels, made)
 
 
 def _rows(estimate: Any, level: float, method: str | None) -> list[tuple[str, float, float, float, float]]:
@@ -263,69 +340,6 @@ def _value(name: str, text: str, kind: Kind) -> Any:
     except ValueError:
         rule = f"be {name}=NUMBER" if name in {"lower", "upper"} else f"be {name}=NUMBER:CHANCE,..."
         _check.refuse("chance", rule, text, "write lower=0, upper=9 or noise=0:1/2,1:1/4,2:1/4")
-
-
-def _spelled(answers: list[Any], design: Any) -> list[Any]:
-    """Return the answers as the design spells them: in any capitals, and as the sheets in each language say.
-
-    "Yes", "YES", "Ja", "oui" and "si" are "yes": of the sheets' words accents may be left out, of a
-    category's name none. Where two answers differ by capitals alone these count.
-    """
-    texts = [answer for answer in design.answers if isinstance(answer, str)]
-    own = {_uncapped(answer): answer for answer in texts}
-    exact = len(own) < len(texts)
-    # A name but for its accents is another word, and no translation either.
-    taken = {_folded(answer): answer for answer in texts}
-    translated = {
-        text: answer for text, answer in _translations(design).items() if taken.get(text, answer) == answer
-    }
-
-    def spelled(text: str) -> str:
-        return own.get(_uncapped(text)) or translated.get(_folded(text), text)
-
-    found = [spelled(cell) if isinstance(cell, str) and not exact else cell for cell in answers]
-    if not {answer for answer in found if isinstance(answer, str)} <= set(design.answers):
-        rule = f"each be one of {', '.join(map(repr, design.answers))}"
-        if not exact:
-            rule += f", in any capitals, or as sheets in {', '.join(surveys.LANGUAGES)} say it"
-        remedy = "correct them, or name the two by --labels NO,YES"
-        _check.refuse_state("answers", rule, "another text is among them", remedy)
-    return found
-
-
-def _translations(design: Any) -> dict[str, str]:
-    """Return what the sheets in each language call the answers of a design."""
-    texts = [answer for answer in design.answers if isinstance(answer, str)]
-    return {
-        _folded(word): answer
-        for language in surveys.LANGUAGES
-        for answer in texts
-        if (word := label(answer, words_of(language))) != answer
-    }
-
-
-def _uncapped(text: str) -> str:
-    """Return a text without capitals."""
-    return normalize("NFC", normalize("NFC", text).casefold())
-
-
-def _folded(text: str) -> str:
-    """Return a text without capitals and accents."""
-    return "".join(mark for mark in normalize("NFKD", text.casefold()) if not combining(mark))
-
-
-def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:
-    """Return the answers under the design's names."""
-    names = [label.strip() for label in labels.split(",")]
-    if len(set(names)) != len(design.answers) or len(names) != len(design.answers):
-        order = ",".join(map(str, design.answers))
-        _check.refuse("labels", f"be {len(design.answers)} different texts", labels, f"in the order {order}")
-    known = dict(zip(names, design.answers, strict=True))
-    if not {str(answer) for answer in answers} <= known.keys():
-        _check.refuse(
-            "labels", "name every answer in the column", labels, "add what is missing, or correct it"
-        )
-    return [known[str(answer)] for answer in answers]
 
 
 def _number(value: float) -> float | None:

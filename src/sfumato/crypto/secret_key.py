@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
@@ -15,7 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from sfumato import _check
-from sfumato._durable import new_file
+from sfumato._durable import new_file, private_content
 from sfumato.crypto.hpke import (
     ROLES,
     PublicKey,
@@ -187,11 +186,10 @@ class SecretKey:
             # The line of a key, where the name of its file belongs: it is not shown.
             _check.refuse_type("the key's file", "be the name of a file", path, "write the key to a file")
         try:
-            with path.open("rb") as file:
-                mode, content = os.fstat(file.fileno()).st_mode, file.read(_LONGEST)
+            content = private_content(path, _LONGEST)
         except OSError as error:
             raise SourceError(f"the key's file must be readable, got {str(path)!r}; check it") from error
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if content is None:
             _check.refuse("the key's file", "be one that its owner alone can read", str(path), "chmod 600 it")
         return SecretKey.from_text(content.decode("ascii", "replace"), role, repr(str(path)))
 

@@ -3,7 +3,8 @@
 `release` makes a page of one released table: the numbers with their intervals, who is protected, the odds in
 words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
-page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model.
+page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model,
+`deployment` one of a whole ledger, and `compare` places a guarantee among public records of the same unit.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -26,18 +27,36 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.report.comparison.compare import Comparison, Placed, Standing, compare
+    from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
+    from sfumato.report.comparison.deployment_records import DeploymentRecord
+    from sfumato.report.deployments.checklist import ChecklistLine, Known, checklist
+    from sfumato.report.deployments.deployment_page import deployment
     from sfumato.report.pages.document import ReleasePage
     from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
     from sfumato.report.pages.release_page import release, stored_release
+    from sfumato.report.registry.checklist_answers import ChecklistAnswers
     from sfumato.report.registry.registry_record import Deployment, registry_record
 
 __all__ = [
     "Belief",
+    "ChecklistAnswers",
+    "ChecklistLine",
+    "Comparison",
     "Deployment",
+    "DeploymentRecord",
     "Event",
+    "Known",
     "Odds",
+    "Placed",
     "ReleasePage",
+    "Standing",
+    "checklist",
+    "compare",
+    "comparison_page",
+    "comparison_text",
+    "deployment",
     "model_card",
     "odds",
     "registry_record",
@@ -49,10 +68,22 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Belief": "sfumato.report.pages.odds",
+        "ChecklistAnswers": "sfumato.report.registry.checklist_answers",
+        "ChecklistLine": "sfumato.report.deployments.checklist",
+        "Comparison": "sfumato.report.comparison.compare",
         "Deployment": "sfumato.report.registry.registry_record",
+        "DeploymentRecord": "sfumato.report.comparison.deployment_records",
         "Event": "sfumato.report.pages.odds",
+        "Known": "sfumato.report.deployments.checklist",
         "Odds": "sfumato.report.pages.odds",
+        "Placed": "sfumato.report.comparison.compare",
         "ReleasePage": "sfumato.report.pages.document",
+        "Standing": "sfumato.report.comparison.compare",
+        "checklist": "sfumato.report.deployments.checklist",
+        "compare": "sfumato.report.comparison.compare",
+        "comparison_page": "sfumato.report.comparison.comparison_page",
+        "comparison_text": "sfumato.report.comparison.comparison_page",
+        "deployment": "sfumato.report.deployments.deployment_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
         "registry_record": "sfumato.report.registry.registry_record",

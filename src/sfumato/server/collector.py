@@ -67,7 +67,7 @@ class Collector(ABC):
 
     __slots__ = (
         "_closed", "_folder", "_lock", "_refused", "_released", "_source", "_store", "batch_size",
-        "envelope_width", "id",
+        "envelope_width", "id", "stored_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -94,10 +94,11 @@ class Collector(ABC):
             source=self._source,
             owner=self.owner,
         )
-        self._released = 0
+        self._released, self.stored_bytes = 0, 0
         try:
             self._refuse_older()
             self._release()
+            self._measure()
         except OSError as error:
             self._store.close()
             refuse_folder(self._folder, error)
@@ -130,8 +131,8 @@ class Collector(ABC):
         return records[random_order(len(records), self._source)]
 
     @property
-    def analyst(self) -> PublicKey | None:
-        """Whose word released batches are handed out for over the network; None if they are not."""
+    def analysts(self) -> tuple[PublicKey, ...] | None:
+        """The keys for whose word released batches are handed out over the network; None if they are not."""
         return None
 
     def key_offer(self) -> Mapping[str, Any] | None:
@@ -176,8 +177,13 @@ class Collector(ABC):
                 )
             reports = [self._report(envelope) for envelope in envelopes]
             self._refused.update(report for report in reports if isinstance(report, str))
-            self._store.take([report for report in reports if not isinstance(report, str)])
-            self._release()
+            before = self._database_bytes()
+            try:
+                self._store.take([report for report in reports if not isinstance(report, str)])
+                self.stored_bytes += self._release() + self._database_bytes() - before
+            except BaseException:
+                self._measure()
+                raise
         return [not isinstance(report, str) for report in reports]
 
     def path(self, number: int) -> Path:
@@ -195,15 +201,31 @@ class Collector(ABC):
         """
         return self._folder / _BATCHES / f"batch-{number:06d}{self.suffix}"
 
-    def _release(self) -> None:
-        """Write out the batches that wait for it; after a crash, those that it left."""
+    def _release(self) -> int:
+        """Write out the batches that wait for it, after a crash those that it left; return their bytes."""
+        size = 0
         for number in self._store.ready():
-            place = self.path(number)
+            place, content = self.path(number), self._store.content(number)
             place.parent.mkdir(mode=0o700, exist_ok=True)
-            replace_file(place, place.with_suffix(".part"), self._store.content(number))
+            replace_file(place, place.with_suffix(".part"), content)
             sync_folder(self._folder)
             self._store.written(number)
+            size += len(content)
         self._released = self._store.batches
+        return size
+
+    def _database_bytes(self) -> int:
+        return _size(self._folder / _DATABASE)
+
+    def look(self) -> None:
+        """Set ``stored_bytes`` to what the store and the released batches that are still there take."""
+        with self._lock:
+            self._measure()
+
+    def _measure(self) -> None:
+        folder = self._folder / _BATCHES
+        batches = list(folder.iterdir()) if folder.is_dir() else []
+        self.stored_bytes = self._database_bytes() + sum(map(_size, batches))
 
     def close(self) -> None:
         """Let go of the folder; what waits, waits there."""
@@ -216,3 +238,11 @@ class Collector(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; 0 if it was taken away."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -32,9 +32,11 @@ COUNTED: Final = (
     "connections", "address", "late",
     "stored", "failed", "nanoseconds",
     "tag", "encoding", "early", "expired",
+    "total", "sender", "full",
 )  # fmt: skip
 """In the order of the file, to which later versions append: refused envelopes, requests and connections; the
-store's transactions; reasons of plain local reports, and requests beyond the time of a collection."""
+store's transactions; reasons of plain local reports, and requests beyond the time of a collection; and
+requests beyond limits of all collections."""
 
 _MAGIC: Final = b"sfmtCNTR"
 _VERSION: Final = 1

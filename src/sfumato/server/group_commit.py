@@ -14,25 +14,13 @@ from typing import Final, final
 from sfumato.server.collector import Collector
 from sfumato.server.counters import Counters
 from sfumato.server.limits import Limits
+from sfumato.server.shared_limits import Busy, SharedLimits
+from sfumato.server.token_bucket import TokenBucket
 
-__all__ = ["Busy", "GroupCommit", "NotStored"]
+__all__ = ["GroupCommit", "NotStored"]
 
 _GROUP: Final = 2048
 _MAX_BYTES: Final = 1 << 28
-
-
-class Busy(Exception):
-    """More comes than is put up with.
-
-    Parameters
-    ----------
-    status : int
-        HTTP's: 429 for too fast, 503 for too many at a time.
-    """
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
 
 
 class NotStored(Exception):
@@ -59,6 +47,8 @@ class GroupCommit:
         Called once with each failure of the store, in words for the operator.
     counters : Counters, optional
         Of refused envelopes, and of the store's transactions and their time.
+    shared : SharedLimits, optional
+        Of all collections of the process; of this one alone, by default.
     """
 
     def __init__(
@@ -67,20 +57,29 @@ class GroupCommit:
         limits: Limits,
         failed: Callable[[str], None],
         counters: Counters | None = None,
+        shared: SharedLimits | None = None,
     ) -> None:
-        self._collector, self._limits, self._failed = collector, limits, failed
+        self._collector, self._failed = collector, failed
+        self.shared = SharedLimits(limits) if shared is None else shared
+        self.shared.enter(collector)
         self._counters = Counters() if counters is None else counters
         self._stores = True
         self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // collector.envelope_width))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
         self._ending, self._ended = threading.Lock(), False
-        self._allowed, self._since = min(limits.rate, 1e18), time.monotonic()
+        self._rate = TokenBucket(limits.rate, time.monotonic())
         self._thread = threading.Thread(target=self._run, name="sfumato-taker", daemon=True)
         self._thread.start()
 
-    async def take(self, envelopes: Sequence[bytes]) -> list[bool]:
+    async def take(self, envelopes: Sequence[bytes], address: str = "") -> list[bool]:
         """Store envelopes, and return which were taken; see `Collector.take`.
+
+        Parameters
+        ----------
+        envelopes : sequence of bytes
+        address : str
+            Of who sent them, where the limits ask for it; it is not stored.
 
         Raises
         ------
@@ -90,28 +89,25 @@ class GroupCommit:
             If the store failed, or the thread was ended.
         """
         if self._waiting and self._waiting + len(envelopes) > self._max_waiting:
-            raise Busy(503)
-        self._pay(len(envelopes))
+            raise Busy(503, "waiting")
+        self.shared.check_stored()
+        self.shared.begin_waiting(self._bytes(len(envelopes)))
+        try:
+            self.shared.pay(self._rate, len(envelopes), address)
+        except Busy:
+            self.shared.end_waiting(self._bytes(len(envelopes)))
+            raise
         waiting = _Waiting(envelopes, asyncio.get_running_loop().create_future())
         with self._ending:
             if self._ended:
+                self.shared.end_waiting(self._bytes(len(envelopes)))
                 raise NotStored
             self._waiting += len(envelopes)
             self._queue.put(waiting)
         return await waiting.answer
 
-    def _pay(self, count: int) -> None:
-        """Refuse what comes faster than it may."""
-        rate = self._limits.rate
-        if rate == float("inf"):
-            return
-        now = time.monotonic()
-        self._allowed = min(rate, self._allowed + (now - self._since) * rate)
-        self._since = now
-        # What is more than a second's worth passes alone, and is paid for afterwards.
-        if self._allowed < min(count, rate):
-            raise Busy(429)
-        self._allowed -= count
+    def _bytes(self, count: int) -> int:
+        return count * self._collector.envelope_width
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -153,6 +149,7 @@ class GroupCommit:
 
     def _answer(self, group: list[_Waiting], size: int, taken: list[bool] | None) -> None:
         self._waiting -= size
+        self.shared.end_waiting(self._bytes(size))
         start = 0
         for waiting in group:
             end = start + len(waiting.envelopes)
@@ -170,3 +167,4 @@ class GroupCommit:
             self._ended = True
             self._queue.put(None)
         self._thread.join()
+        self.shared.leave(self._collector)

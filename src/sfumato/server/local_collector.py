@@ -98,7 +98,7 @@ class LocalCollector(Collector):
         record = np.frombuffer(report, np.uint8).reshape(1, -1)
         if not randomizer.layout.genuine(record)[0]:
             return "tag"
-        return (envelope[:NONCE], report) if randomizer.well_formed(record)[0] else "encoding"
+        return Report(envelope[:NONCE], report) if randomizer.well_formed(record)[0] else "encoding"
 
     def _mixed(self, number: int, clients: Records) -> bytes:
         width = self._question.randomizer.width

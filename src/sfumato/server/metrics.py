@@ -19,7 +19,9 @@ CONTENT_TYPE: Final = b"application/openmetrics-text; version=1.0.0; charset=utf
 Watched = tuple[Collector, Counters]
 """A collector, and the counters of its envelopes, requests and transactions."""
 
-_REQUESTS: Final = ("large", "unfinished", "waiting", "rate", "early", "expired")
+_REQUESTS: Final = (
+    "large", "unfinished", "waiting", "rate", "early", "expired", "total", "sender", "full",
+)  # fmt: skip
 _CONNECTIONS: Final = ("connections", "address", "late")
 
 

@@ -4,6 +4,9 @@ One SQLite database, whose transactions are durable when they return. The report
 one size, as many as a batch has clients, each written in place at a position drawn by chance: the slots hold
 the same bytes in whatever order they came. Nonces are stored apart from them, and nothing else of a client
 is.
+
+Reports that do not hide one another, as they are sealed for different keys of the analyst, wait in *lanes* of
+as many slots each, so that every batch is of one lane. Nonces are one set for all.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
@@ -25,10 +28,9 @@ from sfumato.server.store_file import opened_store, store_connection
 
 __all__ = ["Report", "Store"]
 
-Report = tuple[bytes, bytes]
-"""A nonce, and the records of its client: sealed, at a shuffler."""
-
 _FORMAT: Final = 1
+_WITH_LANES: Final = 2
+"""The format of a store with more than one lane."""
 _MAX_BYTES: Final = 900_000_000
 _TAKEN: Final = b"\x01"
 _FREE: Final = b"\x00"
@@ -42,6 +44,24 @@ _TABLES: Final = (
     "CREATE TABLE nonce (value BLOB PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE batch (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
 )
+_LANES: Final = "CREATE TABLE lane (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE)"
+
+
+class Report(NamedTuple):
+    """What is stored of a client.
+
+    Parameters
+    ----------
+    nonce : bytes
+    records : bytes
+        Sealed, at a shuffler.
+    lane : bytes
+        The name of those that share its batch.
+    """
+
+    nonce: bytes
+    records: bytes
+    lane: bytes = b""
 
 
 @final
@@ -75,8 +95,8 @@ class Store:
     """
 
     __slots__ = (
-        "_batches", "_connection", "_free", "_mixed", "_owner", "_process", "_size", "_source", "_sure",
-        "_width", "progress",
+        "_batches", "_connection", "_free", "_lanes", "_mixed", "_owner", "_process", "_size", "_source",
+        "_sure", "_width", "progress",
     )  # fmt: skip
 
     def __init__(
@@ -107,8 +127,8 @@ class Store:
             self._make(collection)
         self._connection.execute("COMMIT")
         known = self._connection.execute("SELECT id FROM collection").fetchone()
-        own = (version or _FORMAT, known) == (_FORMAT, (collection,))
-        whole = own and self._whole()
+        own = (version or _FORMAT) in (_FORMAT, _WITH_LANES) and known == (collection,)
+        whole = own and self._whole(lanes=version == _WITH_LANES)
         if not own:
             raise ParameterError(
                 f"{path.name!r} must be the store of this collection, got another's; use another folder"
@@ -120,7 +140,7 @@ class Store:
             )
         self._look()
 
-    def _whole(self) -> bool:
+    def _whole(self, *, lanes: bool) -> bool:
         """Return whether the file's pages, its tables and the numbers of what they hold are as they are made.
 
         Notes
@@ -129,39 +149,76 @@ class Store:
         """
         ask = self._connection.execute
         made = ask("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql").fetchall()
-        if made != [(table,) for table in sorted(_TABLES)]:
+        if made != [(table,) for table in sorted((*_TABLES, _LANES) if lanes else _TABLES)]:
             return False
         if ask("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             return False
         rows = ask("SELECT batches, typeof(batches) FROM collection").fetchall()
         if len(rows) != 1 or rows[0][1] != "integer" or rows[0][0] < 0:
             return False
+        waits = "SELECT count(*) FROM batch WHERE number < 1 OR number > ? OR typeof(content) != 'blob'"
+        strange: int = ask(waits, (rows[0][0],)).fetchone()[0]
+        return not strange and (not lanes or self._lanes_whole()) and self._slots_whole(lanes=lanes)
+
+    def _slots_whole(self, *, lanes: bool) -> bool:
+        ask = self._connection.execute
         facts = ask(_SLOTS, (_TAKEN, 1 + self._width)).fetchone()
         free = ask("SELECT count(*) FROM slot WHERE substr(content, 1, 1) = ?", (_FREE,)).fetchone()[0]
         total = ask("SELECT count(*) FROM slot").fetchone()[0]
-        if (*facts[:3], free + facts[3], total) != (self._size, 0, self._size - 1, self._size, self._size):
+        slots = self._size * len(self._named(lanes=lanes))
+        if (*facts[:3], free + facts[3], total) != (slots, 0, slots - 1, slots, slots):
             return False
-        waits = "SELECT count(*) FROM batch WHERE number < 1 OR number > ? OR typeof(content) != 'blob'"
-        strange: int = ask(waits, (rows[0][0],)).fetchone()[0]
-        return bool(free) and not strange
+        return all(self._vacant(slots // self._size))
+
+    def _lanes_whole(self) -> bool:
+        facts = self._connection.execute(
+            "SELECT count(*), min(number), max(number), total(typeof(name) = 'blob' AND length(name) > 0) "
+            "FROM lane"
+        ).fetchone()
+        count: int = facts[0]
+        return bool(count) and facts == (count, 1, count, count)
 
     def _make(self, collection: bytes) -> None:
         for table in _TABLES:
             self._connection.execute(table)
         self._connection.execute("INSERT INTO collection VALUES (?, 0)", (collection,))
-        empty = _FREE + bytes(self._width)
-        rows = ((number, empty) for number in range(self._size))
-        self._connection.executemany("INSERT INTO slot VALUES (?, ?)", rows)
+        self._make_slots(0)
         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _make_slots(self, lane: int) -> None:
+        empty = _FREE + bytes(self._width)
+        rows = ((number, empty) for number in range(lane * self._size, (lane + 1) * self._size))
+        self._connection.executemany("INSERT INTO slot VALUES (?, ?)", rows)
+
+    def _named(self, *, lanes: bool) -> dict[bytes, int]:
+        """Return the lanes by name: the first, which has none, and those of the table, from 1 on."""
+        ask = "SELECT number, name FROM lane ORDER BY number"
+        named = self._connection.execute(ask).fetchall() if lanes else []
+        return {b"": 0} | {bytes(name): at for at, (_, name) in enumerate(named, 1)}
+
+    def _vacant(self, lanes: int) -> list[list[int]]:
+        """Return the free positions of each lane."""
+        free = "SELECT number FROM slot WHERE substr(content, 1, 1) = ?"
+        found: list[list[int]] = [[] for _ in range(lanes)]
+        for (number,) in self._connection.execute(free, (_FREE,)):
+            found[number // self._size].append(number)
+        return found
 
     def _look(self) -> None:
         """Find the free positions, and put them in random order."""
         (self._batches,) = self._connection.execute("SELECT batches FROM collection").fetchone()
-        free = "SELECT number FROM slot WHERE substr(content, 1, 1) = ?"
-        numbers = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
-        self._free: list[int] = numbers[random_order(len(numbers), self._source)].tolist()
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        self._lanes = self._named(lanes=version == _WITH_LANES)
+        vacant = [np.array(numbers, np.int64) for numbers in self._vacant(len(self._lanes))]
+        self._free: list[list[int]] = [
+            numbers[random_order(len(numbers), self._source)].tolist() for numbers in vacant
+        ]
         self._sure = True
-        self.progress = (self._batches, self._size - len(self._free))
+        self._tell()
+
+    def _tell(self) -> None:
+        waiting = sum(self._size - len(free) for free in self._free)
+        self.progress = (self._batches, waiting)
 
     @property
     def batches(self) -> int:
@@ -187,13 +244,13 @@ class Store:
             self._look()
             raise
         self._sure = True
-        self.progress = (self._batches, self._size - len(self._free))
+        self._tell()
 
     def take(self, reports: Sequence[Report]) -> None:
         """Store reports: all of them are durable when this returns, those of known nonces left out.
 
-        Whenever all slots are taken, a batch is made of them in the same transaction: it is released as a
-        whole or not at all, and no report is in two.
+        Whenever all slots of a lane are taken, a batch is made of them in the same transaction: it is
+        released as a whole or not at all, and no report is in two.
         """
         if not reports:
             return
@@ -202,17 +259,33 @@ class Store:
         with self._transaction():
             # Something is always written: a group of known nonces waits for the disk as any other.
             self._connection.execute("UPDATE collection SET batches = ?", (self._batches,))
-            for nonce, sealed in reports:
+            for nonce, sealed, name in reports:
                 new = self._connection.execute("INSERT OR IGNORE INTO nonce VALUES (?)", (nonce,)).rowcount
                 if not new:
                     continue
-                held = (_TAKEN + sealed, self._free.pop())
+                lane = self._lanes[name] if name in self._lanes else self._add_lane(name)
+                held = (_TAKEN + sealed, self._free[lane].pop())
                 self._connection.execute("UPDATE slot SET content = ? WHERE number = ?", held)
-                if not self._free:
-                    self._mix()
+                if not self._free[lane]:
+                    self._mix(lane)
 
-    def _mix(self) -> None:
-        rows = self._connection.execute("SELECT content FROM slot ORDER BY number")
+    def _add_lane(self, name: bytes) -> int:
+        """Make slots for reports that must be mixed apart from all that came before."""
+        lane = len(self._lanes)
+        if lane == 1:
+            self._connection.execute(_LANES)
+            self._connection.execute(f"PRAGMA user_version = {_WITH_LANES}")
+        self._connection.execute("INSERT INTO lane VALUES (?, ?)", (lane, name))
+        self._make_slots(lane)
+        self._lanes[name] = lane
+        self._free.append((lane * self._size + random_order(self._size, self._source)).tolist())
+        return lane
+
+    def _mix(self, lane: int) -> None:
+        between = (lane * self._size, (lane + 1) * self._size)
+        rows = self._connection.execute(
+            "SELECT content FROM slot WHERE number >= ? AND number < ? ORDER BY number", between
+        )
         held = np.frombuffer(b"".join(row[0] for row in rows), np.uint8).reshape(self._size, -1)
         if not (held[:, 0] == _TAKEN[0]).all():
             raise SfumatoError("the store must hold a whole batch to release one, got less; restore the file")
@@ -220,8 +293,9 @@ class Store:
         content = self._mixed(self._batches, held[:, 1:])
         self._connection.execute("INSERT INTO batch VALUES (?, ?)", (self._batches, content))
         self._connection.execute("UPDATE collection SET batches = ?", (self._batches,))
-        self._connection.execute("UPDATE slot SET content = ?", (_FREE + bytes(self._width),))
-        self._free = random_order(self._size, self._source).tolist()
+        emptied = (_FREE + bytes(self._width), *between)
+        self._connection.execute("UPDATE slot SET content = ? WHERE number >= ? AND number < ?", emptied)
+        self._free[lane] = (between[0] + random_order(self._size, self._source)).tolist()
 
     def ready(self) -> list[int]:
         """Return the numbers of batches that wait to be written out."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from sfumato.server.admission import origin
 from sfumato.server.asgi import (
     Receive,
     Refused,
@@ -19,11 +20,12 @@ from sfumato.server.asgi import (
 )
 from sfumato.server.collector import Collector
 from sfumato.server.counters import Counters
-from sfumato.server.group_commit import Busy, GroupCommit, NotStored
+from sfumato.server.group_commit import GroupCommit, NotStored
 from sfumato.server.limits import Limits
 from sfumato.server.metrics import CONTENT_TYPE, openmetrics
 from sfumato.server.periods.collection_window import CollectionWindow
-from sfumato.server.request_room import NoRoom, RequestRoom
+from sfumato.server.request_room import NoRoom
+from sfumato.server.shared_limits import Busy
 
 __all__ = ["Front"]
 
@@ -55,8 +57,6 @@ class Front:
         Of the socket at which the operator alone asks.
     window : CollectionWindow, optional
         When reports are taken; always, by default.
-    room : RequestRoom, optional
-        Shared with other collections of the process.
 
     Notes
     -----
@@ -82,14 +82,13 @@ class Front:
         counters: Counters | None = None,
         operator_port: int | None = None,
         window: CollectionWindow | None = None,
-        room: RequestRoom | None = None,
     ) -> None:
         self._counters = Counters() if counters is None else counters
         self._operator_port = operator_port
         self._collector, self._taker = collector, taker
         self._width = collector.envelope_width
         self._body = max(limits.body, self._width)
-        self._room = RequestRoom(limits.unfinished) if room is None else room
+        self._shared = taker.shared
         self.window = CollectionWindow() if window is None else window
         self._specification, self._failed = json.dumps(specification).encode(), failed
 
@@ -107,7 +106,7 @@ class Front:
             self._counters.add("unfinished")
             await answer_refused(send, Refused(503, "too much at a time; try again"))
         except Busy as busy:
-            self._counters.add("rate" if busy.status == 429 else "waiting")
+            self._counters.add(busy.limit)
             await answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
         except NotStored:
             await answer_json(send, 503, {"error": "not stored; try again"}, again=True)
@@ -131,7 +130,9 @@ class Front:
             page = openmetrics({"": (self._collector, self._counters)}, self._counters)
             await answer(send, 200, page, kind=CONTENT_TYPE)
         elif path == "/v1/reports":
-            await self._reports(header_of(scope, b"content-length"), receive, send)
+            host = (scope.get("client") or ("",))[0] if self._shared.by_address else ""
+            address = origin(host) if host else ""
+            await self._reports(header_of(scope, b"content-length"), address, receive, send)
         elif path == "/v1/collection":
             await answer(send, 200, self._specification)
         elif path == "/v1/keys":
@@ -155,14 +156,15 @@ class Front:
         if path == "/v1/keys":
             return self._collector.key_offer() is not None
         if path.startswith(_BATCH):
-            return self._collector.analyst is not None
+            return self._collector.analysts is not None
         return path in _PUBLIC
 
-    async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
+    async def _reports(self, length: bytes, address: str, receive: Receive, send: Send) -> None:
         self._require_open()
+        self._shared.check_stored()
         if length.isdigit() and int(length[:20]) > self._body:
             raise Refused(413, f"a request has at most {self._body} bytes", "large")
-        with self._room.reserved() as reserve:
+        with self._shared.room.reserved() as reserve:
             body = bytearray()
             more = True
             while more:
@@ -175,25 +177,26 @@ class Front:
                     raise Refused(413, f"a request has at most {self._body} bytes", "large")
                 reserve(len(body))
             self._require_open()  # what began in time and came late is late
-            await self._stored(body, send)
+            await self._stored(body, address, send)
 
     def _require_open(self) -> None:
         if (closed := self.window.closed()) is not None:
             raise Refused(*_CLOSED[closed], closed)
 
-    async def _stored(self, body: bytearray, send: Send) -> None:
+    async def _stored(self, body: bytearray, address: str, send: Send) -> None:
         width = self._width
         # What is no row of whole envelopes is one refused envelope.
         whole = len(body) > 0 and len(body) % width == 0
         envelopes = [bytes(body[at : at + width]) for at in range(0, len(body), width)] if whole else [b""]
-        taken = await self._taker.take(envelopes)
+        taken = await self._taker.take(envelopes, address)
         counts = {"taken": sum(taken), "refused": len(taken) - sum(taken)}
         await answer_json(send, 200 if all(taken) else 422, counts)
 
     async def _batch(self, number: str, authorization: bytes, send: Send) -> None:
         kind, _, word = authorization.partition(b" ")
-        analyst = self._collector.analyst
-        if analyst is None or kind.lower() != b"bearer" or not analyst.known_by(word.strip()):
+        analysts = self._collector.analysts or ()
+        known_by = any(analyst.known_by(word.strip()) for analyst in analysts)
+        if kind.lower() != b"bearer" or not known_by:
             raise Refused(401, "released batches are the analyst's")
         known = number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= self._collector.batches
         path = self._collector.path(int(number[:20])) if known else Path()

@@ -13,6 +13,7 @@ from sfumato import report
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.ledger import Ledger
+from sfumato.privacy import PureDP
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -63,6 +64,12 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         (("--folder", "nowhere"), "folder must be a folder that exists"),
         ((1, "--published"), "published must stand beside --folder"),
         ((1, "--json"), "json must stand beside --output or --folder"),
+        ((1, "--deployment"), "deployment must stand without a number or --folder, as --compare must"),
+        ((1, "--compare", "person"), "deployment must stand without a number or --folder"),
+        (("--compare", "humans"), "unit must be one of account-month, birth,"),
+        (("--compare", "person", "--json"), "json must stand beside --output or --folder"),
+        ((1, "--audience", "internal"), "audience must stand beside --deployment, got 'internal'"),
+        (("--deployment", "--audience", "all"), "audience must be one of public, internal, got 'all'"),
         (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
         ((9,), "number must be that of a charge with a stored release, got 9"),
         ((1, "--language", "fr"), "language must be one of en, de"),
@@ -81,17 +88,61 @@ def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> N
         'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
         'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
     )
-    assert answered("report", ledger, "--registry", out, "--deployment", about) == ""
+    assert answered("report", ledger, "--registry", out, "--about", about) == ""
     record = json.loads(out.read_text())
     assert record["deployment"]["privacy_loss"]["privacy_unit"] == "person_id"
     assert record["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 2
-    for arguments in (("--registry", out), ("1", "--registry", out, "--deployment", about)):
+    given = ("--registry", out, "--about", about)
+    for arguments in (
+        ("--registry", out),
+        ("--about", about),
+        ("1", *given),
+        ("--compare", "person", *given),
+    ):
         result = CliRunner().invoke(app, ["report", str(ledger), *map(str, arguments)])
         assert result.exit_code == 2
-        assert "registry must stand beside --deployment only" in result.stderr
+        assert "registry must stand beside --about only" in result.stderr
 
 
 def test_the_ledger_is_not_written_over(ledger: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(ledger), "1", "--output", str(ledger)])
     assert result.exit_code == 2
     assert "not be the ledger" in result.stderr
+
+
+def test_the_report_of_a_deployment_is_the_one_that_python_makes(ledger: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deployment.html"
+    with Ledger.read(ledger) as book:
+        public, internal = report.deployment(book), report.deployment(book, audience="internal")
+    assert answered("report", ledger, "--deployment", "--output", out, "--json")
+    assert out.read_bytes() == public.to_bytes()
+    assert answered("report", ledger, "--deployment", "--audience", "internal") == internal.html
+    assert "age &gt; 18" not in internal.html
+
+
+def test_what_a_person_says_of_a_deployment_is_on_its_page(ledger: Path, tmp_path: Path) -> None:
+    about = tmp_path / "about.toml"
+    about.write_text(
+        'name = "ACS"\ndescription = "d"\nintended_use = "u"\ndata_product_region = "US"\n'
+        'data_curators = ["c"]\nregistry_authors = ["a"]\npublication_date = 2026-01-31\n'
+        '[checklist]\nutility = "Within 5 of 100."\n'
+    )
+    page = answered("report", ledger, "--deployment", "--about", about)
+    with Ledger.read(ledger) as book:
+        known = report.Deployment.from_toml(about.read_text())
+        assert report.deployment(book, about=known).html == page
+    assert "<h1>ACS</h1>" in page
+    assert "Within 5 of 100." in page
+
+
+def test_a_budget_is_compared_as_text_as_a_page_and_in_the_report(ledger: Path, tmp_path: Path) -> None:
+    said = answered("report", ledger, "--compare", "user-day")
+    assert said.startswith("The unit is user-day. There are 5 records of this unit")
+    assert "2. Movement Ranges Map (Meta, 2020)" in said
+    out = tmp_path / "compared.html"
+    answered("report", ledger, "--compare", "user-day", "--output", out)
+    found = report.compare(PureDP(2.0), unit="user-day")
+    assert out.read_bytes() == report.comparison_page(found).to_bytes()
+    whole = answered("report", ledger, "--deployment", "--compare", "user-day")
+    assert "Movement Ranges Map" in whole
+    assert "Movement Ranges Map" not in answered("report", ledger, "--deployment")

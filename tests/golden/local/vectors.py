@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato.local import device
 from sfumato.local.device import Domain, PublicCollection, RapporRandomizer
+from sfumato.local.device.longitudinal.memory import Memory
+from sfumato.local.device.vector.random_vectors import normal_table, quantiles
 from sfumato.numerics.certified.fixed_point import laplace_magnitude, thresholds
 from sfumato.numerics.randomness.uniform import uniform_integers
 from tests.golden.local.sealing import sealed
@@ -166,6 +169,92 @@ def clients() -> Iterator[dict[str, Any]]:
         yield {**case(made, reports), "key": client.key.hex(), "cohort": client.cohort}
 
 
+def memoizing_randomizers() -> Iterator[tuple[Any, list[Any]]]:
+    """What devices report by again and again, and what is true on one of them, round by round."""
+    letters, back = list("aabacabdefa"), [1, 1, 999, 0, 1, 500, 77, 3, 999]
+    for epsilon, permanent in ((1.0, 2.0), (0.3, 5.0)):
+        layers: dict[str, Any] = {"epsilon": epsilon, "permanent_epsilon": permanent}
+        yield device.LongitudinalRandomizedResponseRandomizer(**layers, domain=SIX, max_memos=3), letters
+        yield device.LongitudinalRandomizedResponseRandomizer(**layers, domain=MANY), back
+        for chain in ("SUE", "OUE", "OSUE", "SOUE"):
+            given = {**layers, "epsilon": epsilon / 2, "chain": chain}
+            yield device.LongitudinalUnaryEncodingRandomizer(**given, domain=SIX, max_memos=2), letters
+        yield device.LongitudinalUnaryEncodingRandomizer(**layers, domain=MANY, max_memos=3), back
+        yield device.LongitudinalLocalHashingRandomizer(**layers, domain=MANY, buckets=5, max_memos=2), back
+        yield device.MemoizedBitFlipRandomizer(**layers, domain=SIX, asked=3, max_memos=3), letters
+        yield (
+            device.MemoizedOneBitMeanRandomizer(**layers, bounds=(-1.0, 2.5), steps=8, max_memos=3),
+            [*NUMBERS, -0.9, 1.9, 0.3, 2.5],
+        )
+    yield device.LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=WIDE), [0, 1, 0, 1 << 19, -5, 7, 1]
+    yield device.MemoizedBitFlipRandomizer(epsilon=1.0, domain=MANY, asked=1), back
+    yield device.MemoizedBitFlipRandomizer(epsilon=2.0, domain=MANY, max_memos=2), back
+    yield device.MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(-1.0, 2.5)), [*NUMBERS, *NUMBERS]
+    texts = [*TEXTS, *TEXTS, "b", "c"]
+    yield device.MemoizedRapporRandomizer(), texts
+    yield (
+        device.MemoizedRapporRandomizer(bits=16, hashes=1, cohorts=1, permanent=0.3, instantaneous=None),
+        texts,
+    )
+    yield device.MemoizedRapporRandomizer(bits=72, hashes=4, cohorts=5, permanent=0.9, max_memos=2), texts
+
+
+def rounds(randomizer: Any, values: list[Any], seed: int) -> dict[str, Any]:
+    """One device that is asked again and again: its memos and its reports."""
+    words = WordStream(seed)
+    memory = Memory.started(randomizer, 1, words)
+    made = []
+    for value in values:
+        memo = memory.recall([value], words)
+        record = randomizer.fresh(memo, memory.fixed, words).tobytes().hex()
+        made.append({"value": value, "words": words.taken, "record": record})
+    return {"seed": seed, "memos": int(memory.used[0]), "rounds": made}
+
+
+def memoizing() -> Iterator[dict[str, Any]]:
+    """Reports of new devices, and of devices that remember."""
+    for made, values in memoizing_randomizers():
+        reports = [drawn(made, value, seed) for seed, value in enumerate(values)]
+        devices = [rounds(made, values, seed) for seed in (20, 21)]
+        yield {**case(made, reports), "devices": devices}
+
+
+def directions() -> Iterator[dict[str, Any]]:
+    """Reports of vectors, along directions that a seed makes."""
+    made = (
+        device.ProjUnitRandomizer(epsilon=1.0, dimension=5),
+        device.ProjUnitRandomizer(epsilon=8.0, dimension=37, radius=3.0),
+        device.ProjUnitRandomizer(epsilon=4.0, dimension=2, radius=0.5, candidates=10),
+    )
+    for randomizer in made:
+        tilted = [(-1) ** at * (1 + at % 7) for at in range(randomizer.dimension)]
+        longest = sum(part * part for part in tilted) ** 0.5
+        values = [
+            [round(randomizer.radius * length * part / longest, 6) for part in tilted]
+            for length in (0.0, 0.25, 0.999)
+        ]
+        clear = (
+            drawn(randomizer, value, seed)
+            for seed in range(100)
+            for value in values
+            if closest(randomizer, value, seed) > 1e-5
+        )
+        yield case(randomizer, list(islice(clear, 16)))
+
+
+def closest(randomizer: device.ProjUnitRandomizer, value: list[float], seed: int) -> float:
+    """How near two of a seed's directions come in their heights along a vector, as a part of the largest.
+
+    Where that is far more than a client's floating point is off by, it decides nothing.
+    """
+    row = np.array(value if any(value) else [1.0] + [0.0] * (len(value) - 1))
+    seeds, half = WordStream(seed).words(1) >> np.uint64(24), randomizer.count // 2
+    made = quantiles(seeds, np.arange(half)[None], randomizer.dimension)[0].astype(np.float64)
+    heights = made @ row / np.sqrt((made * made).sum(axis=1))
+    both = np.sort(np.concatenate([heights, -heights]))
+    return float(np.diff(both).min() / both.max())
+
+
 def integers() -> Iterator[dict[str, Any]]:
     """Uniform whole numbers, with words that are refused."""
     for bound in (1, 2, 3, 1000, (1 << 21) + 1, 1 << 40, (1 << 53) - 111, (1 << 62) - 1):
@@ -190,6 +279,9 @@ def vectors() -> dict[str, Any]:
         ],
         "rare": [case(made, [drawn(made, value, 9, given)]) for made, value, given in rare()],
         "clients": list(clients()),
+        "memoizing": list(memoizing()),
+        "directions": list(directions()),
+        "normal_table": hashlib.sha256(normal_table().astype("<i2").tobytes()).hexdigest(),
     }
 
 

@@ -23,6 +23,7 @@ from tests.local.shuffle.opening_setting import ANALYST, SHUFFLER, SIZE, batch, 
 
 ROOT = Path(__file__).parents[3]
 MADE = collection()
+KEY = ("analyst", ANALYST.seed, ANALYST.cipher)
 
 
 def opened(*numbers: int) -> Opening:
@@ -126,7 +127,7 @@ def test_a_batch_that_is_open_in_part_is_not_estimated(small_pieces: None) -> No
     assert progress.begin(two)
     pieces = list(progress.pieces(two))
     assert [len(piece.sealed) for piece in pieces] == [8, 8, 4]
-    worker = OpeningWorker(MADE.protocol, MADE.device.report_context, "analyst", ANALYST.seed, ANALYST.cipher)
+    worker = OpeningWorker(MADE.protocol, MADE.device.report_context, KEY)
     for piece in pieces[::2]:
         progress.count([piece], worker.count([piece.sealed]))
     with pytest.raises(

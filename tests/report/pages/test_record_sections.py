@@ -13,7 +13,15 @@ from sfumato import report
 from sfumato.learning.reports.evaluation import EvaluationRecord
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring, PureDP
-from sfumato.synthetic import Hierarchy, Invariant, Marginals, TableDomain, TopDown
+from sfumato.synthetic import (
+    BoughtCategories,
+    BoughtDomain,
+    Hierarchy,
+    Invariant,
+    Marginals,
+    TableDomain,
+    TopDown,
+)
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 
 if TYPE_CHECKING:
@@ -55,11 +63,14 @@ def model(session: Session) -> StorableRelease:
 
 
 @pytest.mark.parametrize(
-    ("ask", "advice"),
-    [(marginals, "Beside a number stands the standard deviation"), (model, "no row is a person")],
+    ("ask", "advice", "exact"),
+    [
+        (marginals, "Beside a number stands the standard deviation", "each one that was counted has noise"),
+        (model, "no row is a person", "none was counted: each follows from noisy numbers"),
+    ],
 )
 def test_tables_and_models_have_pages_with_the_stored_digest(
-    ask: Callable[[Session], StorableRelease], advice: str
+    ask: Callable[[Session], StorableRelease], advice: str, exact: str
 ) -> None:
     import pyarrow as pa  # noqa: PLC0415
 
@@ -70,6 +81,7 @@ def test_tables_and_models_have_pages_with_the_stored_digest(
         assert session.ledger.reviews.approval(1, by="rita").payload in page.html
     said = text_of(page)
     assert advice in said
+    assert exact in said
     assert "no bound on a belief holds for every release" in said
     assert "<m>" in said
     written = re.findall(r"<td class=\"n\">([^<]*)</td>", page.html)[: 2 * released.num_rows : 2]
@@ -115,4 +127,17 @@ def test_an_evaluation_has_odds_and_an_interval(language: str) -> None:
     said = text_of(page)
     assert "0.83 (0.77 to 0.89)" in said or "0,83 (0,77 bis 0,89)" in said
     assert "62.3" in said or "62,3" in said
+    assert "is public, and exact" in said or "ist öffentlich und genau" in said
     assert len(page.to_bytes()) < 20_000
+
+
+def test_a_bought_domain_says_that_names_are_as_in_the_data() -> None:
+    bought = BoughtDomain({"city": BoughtCategories()}, epsilon=1.0, delta=1e-6)
+    import pyarrow as pa  # noqa: PLC0415
+
+    released = bought.release(pa.table({"city": ["Rome"] * 90}), rng=1)
+    record = SyntheticRecord(kind="domain", release=released, epsilon=1.0, delta=1e-6, privacy_unit="person")
+    with stored(record, released.loss) as ledger:
+        said = text_of(report.stored_release(ledger, 1))
+    assert "The names of categories that were found are as they stand in the data" in said
+    assert "each one that was counted has noise" not in said

@@ -99,6 +99,18 @@ def test_with_delta_no_bound_on_a_belief_is_claimed(session: Session) -> None:
     assert re.search(r"Of all groups of all who, [\d.]+ in 100 are left out", said)
 
 
+def test_a_count_says_what_one_unit_adds_at_least_where_it_is_clamped_from_below(session: Session) -> None:
+    cheap = PURE.replace("epsilon=0.5", "epsilon=0.01")
+    said = []
+    for bounds in ("(5, 7)", "(0, 2)"):
+        counted = cheap.replace("COUNT(*)", f"COUNT(*, contribution_bounds_per_group => {bounds})")
+        release = session.sql(counted)
+        said.append(text_of(report.release(release)))
+        assert f"({release.record.measures[0].lower}, {release.record.measures[0].upper})" == bounds
+    assert "One who that is in a group adds at least 5 and at most 7 to it" in said[0]
+    assert "One who adds at most 2 to a group" in said[1]
+
+
 def test_every_interval_on_the_page_holds_its_number_and_the_released_interval(session: Session) -> None:
     release = session.sql(GROUPS)
     root = ET.fromstring(report.release(release).html)

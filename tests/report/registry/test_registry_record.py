@@ -12,7 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Gaussian, Laplace, Neighboring
-from sfumato.report import Deployment, registry_record
+from sfumato.report import ChecklistAnswers, Deployment, registry_record
 from tests.cases import cases
 
 SCHEMA = json.loads((Path(__file__).parent / "deployments-schema.json").read_text(encoding="utf-8"))
@@ -105,6 +105,10 @@ publication_date = 2026-01-31
 
 def test_a_deployment_is_read_from_toml() -> None:
     assert Deployment.from_toml(TOML) == deployment()
+    answered = Deployment.from_toml(TOML + '[checklist]\ntrust = "The clinic <alone>."')
+    assert answered == deployment(checklist=ChecklistAnswers(trust="The clinic <alone>."))
+    with opened(Budget.pure(epsilon=1.0)) as ledger:
+        assert registry_record(ledger, answered) == registry_record(ledger, deployment())
 
 
 @cases(
@@ -117,6 +121,9 @@ def test_a_deployment_is_read_from_toml() -> None:
         (TOML.replace('["Ada"]', "[]"), "registry_authors must be a tuple of one text or more"),
         (TOML.replace("2026-01-31", '"soon"'), "publication_date must be"),
         (TOML.replace("01-31", "01-31T10:00:00"), "publication_date must be a date"),
+        (TOML + "checklist = 1", "checklist must be a table"),
+        (TOML + "[checklist]\ncolour = 1", "checklist must have the names of ChecklistAnswers, got 'colour'"),
+        (TOML + "[checklist]\ntrust = 1", "trust must be"),
         (TOML + 'model_name = "Cloud"', "model_name must be one of Local, Central, Shuffle, Federated"),
     ],
 )

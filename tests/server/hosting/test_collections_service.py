@@ -10,15 +10,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device
 from sfumato.local.shuffle import Collection, SecretKey
-from sfumato.server import Visitor, serve_collections
+from sfumato.server import Shuffler, Visitor, serve_collections
 from sfumato.server.hosting.collection_settings import SHUFFLED
 from sfumato.server.hosting.configuration import Configuration
 from tests.server.setting import ANALYST, SHUFFLER, collection, memory_folder, values_in
@@ -208,6 +209,118 @@ def test_it_goes_on_with_other_keys_times_and_collections(killed: bool) -> None:
     stopped = [json.loads(line) for line in out.splitlines() if '"stopped"' in line]
     assert [(each["name"], each["batches"]) for each in stopped] == [("week-7", 2), ("week-8", 0)]
     assert err == ""
+
+
+def test_the_analyst_changes_its_key_and_a_kill_loses_no_report() -> None:
+    made, key = WEEKS["week-7"], 'key = "old.key"'
+    second = SecretKey("analyst", b"m" * 32)
+
+    def listed(until: str) -> str:
+        each = '[[collections.week-7.analyst-keys]]\npublic = "{}"\n'
+        lines = [each.format(key.public.to_text()) for key in (ANALYST, second)]
+        return f"until = {until}\n".join(lines)
+
+    def report(client: int, analyst: device.PublicKey | None = None) -> bytes:
+        return made.device.envelope(client, client.to_bytes(16, "big"), analyst=analyst)
+
+    with memory_folder() as folder:
+        with running(write(folder, table("week-7", key))) as process:
+            with Visitor(process.url) as visitor:
+                assert device.offered_analyst_key(made.device, visitor.keys()) == ANALYST.public
+                assert visitor.send([report(0), report(1)]) == {"taken": 2, "refused": 0}
+                assert visitor.send([report(9, second.public)]) == {"taken": 0, "refused": 1}
+                write(folder, table("week-7", key), listed(FUTURE))
+                process.reload()
+                line = process.line("reloaded")
+                times, added = f"analyst {ANALYST.public.id}", f"analyst {second.public.id}"
+                assert line["keys"] == {"week-7": {"added": [added], "changed": [times]}}
+                short = [text[: len("analyst ") + 16] for text in (added, times)]
+                what = f"keys added of week-7: {short[0]}; keys changed of week-7: {short[1]}"
+                assert line["message"] == f"collections: week-7; {what}"
+                with pytest.raises(ParameterError, match="offer must be of a key that is pinned"):
+                    device.offered_analyst_key(made.device, visitor.keys())
+                new = device.offered_analyst_key(made.device, visitor.keys(), [second.public.id])
+                sent = [report(n, new if n % 2 else None) for n in range(2, 7)]
+                assert visitor.send(sent) == {"taken": 5, "refused": 0}
+                assert visitor.status()["batches"] == 1  # 0, 1, 2 and 4; the others wait for their own
+            process.popen.kill()
+        write(folder, table("week-7", key), listed(PAST))
+        with running(folder / "collector.toml") as process, Visitor(process.url, attempts=1) as visitor:
+            assert visitor.send([report(8)]) == {"taken": 0, "refused": 1}  # the old key's time is over
+            again = [report(n, new) for n in (0, 3, 5, 7, 9)]
+            assert visitor.send(again) == {"taken": 5, "refused": 0}
+            with pytest.raises(SourceError, match="got status 401"):
+                visitor.batch(1, ANALYST)  # nor is its word good any more
+            with made.opening([ANALYST, second]) as opening:
+                opening.add_batches([visitor.batch(number, second) for number in (1, 2)])
+    assert opening.estimate().reports == 8
+    assert (opening.refused["seal"], opening.exposed) == (0, ())
+
+
+def from_address(url: str, last: int, path: str, body: bytes) -> int:
+    """The status that an address of this machine is answered."""
+    place, _, port = url.removeprefix("http://").partition(":")
+    source = (f"127.0.0.{last}", 0)
+    connection = http.client.HTTPConnection(place, int(port), timeout=60, source_address=source)
+    try:
+        return ask(connection, path, body)[0]
+    finally:
+        connection.close()
+
+
+@contextmanager
+def limited(folder: Path, *lines: str) -> Iterator[tuple[Running, Any]]:
+    """Two collections with limits in common, and what sends to them from an address."""
+    tables = table("week-7", 'key = "old.key"'), table("week-8", 'key = "old.key"')
+    with running(write(folder, *tables, head=HEAD + "\n".join([*lines, ""]))) as process:
+        yield process, partial(from_address, process.url)
+
+
+def samples(process: Running) -> str:
+    place = process.line("metrics")["url"].split("/")[2].split(":")
+    operator = http.client.HTTPConnection(place[0], int(place[1]), timeout=60)
+    page = str(ask(operator, "/metrics")[1])
+    operator.close()
+    return page
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is no address of this machine")
+def test_an_address_and_the_disk_have_limits_across_collections() -> None:
+    seven, eight = WEEKS["week-7"], WEEKS["week-8"]
+    with memory_folder() as folder:
+        size = 0
+        for made in (seven, eight):
+            with Shuffler(made.device, SHUFFLER, folder / "store" / made.name) as shuffler:
+                size += shuffler.stored_bytes
+        many = [sent(eight, client) for client in range(40)]
+        with limited(folder, "rate-per-address = 0.001", f"total-stored = {size + 60_000}") as (
+            process,
+            send,
+        ):
+            assert send(2, "/week-7/v1/reports", sent(seven, 0)) == 200
+            assert send(2, "/week-8/v1/reports", sent(eight, 0)) == 429  # the same address, whatever it asks
+            for last in range(3, 60):
+                body = b"".join(sent(eight, 40 * last + client) for client in range(len(many)))
+                if send(last, "/week-8/v1/reports", body) != 200:
+                    break
+            assert send(60, "/week-8/v1/reports", many[0]) == send(61, "/week-7/v1/reports", many[1]) == 503
+            for batch in (folder / "store" / "week-8" / "batches").iterdir():
+                batch.unlink()  # as who moves them away does
+            with Visitor(f"{process.url}/week-7") as visitor:  # which tries again until there is room
+                assert visitor.send([sent(seven, 1)]) == {"taken": 1, "refused": 0}
+            page = samples(process)
+    for name, reason, least in (("week-8", "sender", 1), ("week-7", "full", 1), ("week-8", "full", 2)):
+        at = f'sfumato_requests_refused_total{{collection="{name}",reason="{reason}"}} '
+        assert int(page.partition(at)[2].partition("\n")[0]) >= least
+
+
+@pytest.mark.exhaustive
+def test_a_rate_is_of_all_collections_together() -> None:
+    seven, eight = WEEKS["week-7"], WEEKS["week-8"]
+    with memory_folder() as folder, limited(folder, "total-rate = 0.001") as (process, send):
+        assert send(2, "/week-7/v1/reports", sent(seven, 0)) == 200
+        assert send(3, "/week-8/v1/reports", sent(eight, 0)) == 429
+        assert 'requests_refused_total{collection="week-8",reason="total"} 1\n' in samples(process)
 
 
 def test_what_cannot_be_opened_is_refused_and_lets_go_of_the_rest(tmp_path: Path) -> None:

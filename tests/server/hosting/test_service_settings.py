@@ -36,6 +36,7 @@ def test_an_option_is_before_the_environment_and_that_before_the_file(tmp_path: 
     assert (where.port, where.limits.rate, where.host) == (3, 8.5, "192.0.2.1")
     assert where.metrics == ("127.0.0.1", 9)
     assert where.limits.per_address is None
+    assert (where.limits.total_rate, where.limits.sender_rate) == (float("inf"), None)
     assert (where.limits.connections, where.structured_log, where.certificate) == (16_384, True, None)
     # A relative path in the file is from the file's folder; elsewhere from where the command runs.
     assert found.folder == tmp_path / "in-file"
@@ -44,6 +45,16 @@ def test_an_option_is_before_the_environment_and_that_before_the_file(tmp_path: 
     assert settled(tmp_path, "").listening(print).port == 8420
     pair = settled(tmp_path, 'certificate = "a.pem"', SFUMATO_SERVE_CERTIFICATE_KEY="/b.pem")
     assert pair.listening(print).certificate == (tmp_path / "a.pem", Path("/b.pem"))
+
+
+def test_limits_of_all_collections_are_in_the_file_or_the_environment(tmp_path: Path) -> None:
+    text = "total-rate = 7\nrate-per-address = 2.5\ntotal-waiting = 1000\ntotal-stored = 5\n"
+    limits = settled(tmp_path, text, SFUMATO_SERVE_TOTAL_STORED="900_000").listening(print).limits
+    assert (limits.total_rate, limits.sender_rate) == (7.0, 2.5)
+    assert (limits.total_waiting, limits.total_stored) == (1000, 900_000)
+    rule = "rate-per-address must be left out with proxy, but all clients have the proxy's address; limit"
+    with pytest.raises(ParameterError, match=rule):
+        settled(tmp_path, "rate-per-address = 2", SFUMATO_SERVE_PROXY="true")
 
 
 def test_origins_are_a_list_wherever_they_are_stated(tmp_path: Path) -> None:
@@ -70,6 +81,9 @@ def test_each_mistake_names_its_place_the_rule_the_value_and_a_remedy(tmp_path: 
         ("rate = nan", {}, f"{file}: rate must be positive and finite, got nan; write a number"),
         ("rate = -inf", {}, f"{file}: rate must be positive and finite, got -inf"),
         ("timeout = inf", {}, f"{file}: timeout must be positive and finite, got inf"),
+        ("total-stored = 0", {}, "total-stored must be an integer of at least 1, got 0"),
+        ("total-rate = 0", {}, f"{file}: total-rate must be positive and finite, got 0"),
+        ("rate-per-address = inf", {}, "rate-per-address must be positive and finite, got inf"),
         ("connections = 0", {}, "connections must be an integer of at least 1, got 0"),
         ("proxy = 1", {}, f"{file}: proxy must be true or false, got 1"),
         ("host = 1", {}, f"{file}: host must be a text, got a value of type int; write it in quotes"),

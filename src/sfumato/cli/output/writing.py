@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato import _check
-from sfumato._durable import write_whole
+from sfumato._durable import private_content, write_whole
 from sfumato.cli.output.guarding import resolved
 from sfumato.cli.output.tables import print_table, release_table, wide_console
 from sfumato.cli.process.standard import OutputFailed
@@ -31,6 +31,7 @@ __all__ = [
     "finite_or_none",
     "format_of",
     "read_bytes",
+    "read_private",
     "read_text",
     "refuse_unwritable",
     "write",
@@ -166,6 +167,17 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
+
+
+def read_private(option: str, path: Path, *, longest: int = 1 << 20) -> bytes:
+    """Return the content of a file with a secret, or refuse what others than its owner can read."""
+    try:
+        found = private_content(path, longest)
+    except OSError as error:
+        raise SourceError(f"{option} must be a file that can be read, got {str(path)!r}; check it") from error
+    if found is None:
+        _check.refuse(option, "be a file that its owner alone can read", str(path), "chmod 600 it")
+    return found
 
 
 def read_text(option: str, path: str | Path, remedy: str) -> str:

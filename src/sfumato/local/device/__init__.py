@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from sfumato.local.device.shuffle.collection import PublicCollection
     from sfumato.local.device.shuffle.counts import ShuffledCountsRandomizer
     from sfumato.local.device.shuffle.histogram import ShuffledHistogramRandomizer
-    from sfumato.local.device.shuffle.key_offer import offered_key
+    from sfumato.local.device.shuffle.key_offer import offered_analyst_key, offered_key
     from sfumato.local.device.shuffle.sparse_collection import SparseCollection
     from sfumato.local.device.shuffle.sums import ShuffledSumRandomizer
     from sfumato.local.device.strings.fragments import BitstogramRandomizer, SequenceFragmentPuzzleRandomizer
@@ -147,6 +147,7 @@ __all__ = [
     "SubsetSelectionRandomizer",
     "SymmetricUnaryEncodingRandomizer",
     "TreeHistRandomizer",
+    "offered_analyst_key",
     "offered_key",
 ]
 
@@ -173,6 +174,7 @@ __getattr__, __dir__ = attach(
         "BitstogramRandomizer": "sfumato.local.device.strings.fragments",
         "PublicCollection": "sfumato.local.device.shuffle.collection",
         "PublicKey": "sfumato.crypto.hpke",
+        "offered_analyst_key": "sfumato.local.device.shuffle.key_offer",
         "offered_key": "sfumato.local.device.shuffle.key_offer",
         "PublicQuestion": "sfumato.local.device.base.public_question",
         "ShuffledSumRandomizer": "sfumato.local.device.shuffle.sums",

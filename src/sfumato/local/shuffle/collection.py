@@ -8,12 +8,12 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.crypto.hpke import PublicKey
-from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
 from sfumato.local.base.protocol import ReportProtocol
 from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
 from sfumato.local.shuffle.opening import Opening, State
+from sfumato.local.shuffle.opening_keys import Keys
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Collection"]
@@ -57,6 +57,7 @@ class Collection:
     Examples
     --------
     >>> from sfumato import local
+    >>> from sfumato.local.shuffle import SecretKey
     >>> keys = {role: SecretKey.generate(role).public for role in ("analyst", "shuffler")}
     >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
     >>> collection = Collection(protocol=oracle, batch_size=10_000, colluders=100, **keys)
@@ -152,13 +153,13 @@ class Collection:
             )
         return made
 
-    def opening(self, key: SecretKey, *, state: State = None) -> Opening:
+    def opening(self, key: Keys, *, state: State = None) -> Opening:
         """Return an opening, which unseals and counts this collection's batches.
 
         Parameters
         ----------
-        key : SecretKey
-            The analyst's secret key.
+        key : SecretKey or sequence of SecretKey
+            The analyst's secret key; or a list of all that were used in the course of the collection.
         state : path or bytes, optional
             A file in which what was opened is stored, or the bytes of another opening; see `Opening`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from sfumato.errors import ParameterError, SourceError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["MixedBatch", "random_order"]
+__all__ = ["MixedBatch", "batch_of", "random_order"]
 
 _MAGIC: Final = b"sfmtMIXD"
 _VERSION: Final = 2
@@ -139,6 +140,15 @@ class MixedBatch:
             raise ParameterError("a batch must be whole, got more or fewer bytes than its header says")
         sealed = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)
         return MixedBatch(collection, number, sealed)
+
+
+def batch_of(batch: object) -> MixedBatch:
+    """Return a batch itself, or the one of bytes or of the file at a path."""
+    if isinstance(batch, MixedBatch):
+        return batch
+    if isinstance(batch, str | os.PathLike):
+        return MixedBatch.from_file(Path(batch))
+    return MixedBatch.from_bytes(batch)  # type: ignore[arg-type]
 
 
 def random_order(size: int, source: RandomSource) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, Protocol, Self, cast, final
 
 from sfumato import _check
-from sfumato.crypto.secret_key import SecretKey
-from sfumato.errors import ParameterError, SourceError
+from sfumato.errors import SourceError
 from sfumato.local.base.base_aggregator import Intake
 from sfumato.local.base.protocol import ReportProtocol
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.collection import PublicCollection
-from sfumato.local.shuffle.mixed_batch import MixedBatch
+from sfumato.local.shuffle.mixed_batch import MixedBatch, batch_of
 from sfumato.local.shuffle.opening_file import OpeningFile
+from sfumato.local.shuffle.opening_keys import Keys, checked_keys
 from sfumato.local.shuffle.opening_progress import PIECE, OpeningProgress, Piece
 from sfumato.local.shuffle.opening_worker import CountedPieces, OpeningWorker, counted_by_processes
 
@@ -50,8 +49,9 @@ class Opening:
     Parameters
     ----------
     collection : Collection
-    key : SecretKey
-        The analyst's.
+    key : SecretKey or sequence of SecretKey
+        The analyst's; or all that it has of those that were used in the course of the collection, at most 8,
+        of which the collection's own may have been destroyed.
     state : path or bytes, optional
         A file that holds what was opened, read if it exists; it is this process's until `close`. Or what
         `to_bytes` of another opening returned. Without a file all is in memory.
@@ -59,7 +59,7 @@ class Opening:
     Raises
     ------
     ParameterError
-        If the key is another's, or the file holds no state of this collection.
+        If a key is another's or given twice, or the file holds no state of this collection.
     SourceError
         If another process holds the file, or it cannot be read.
 
@@ -69,6 +69,10 @@ class Opening:
     error: its client chose its bytes. If more are refused in a batch than ``colluders`` could have sent,
     there were more of them than the loss allows for, and the batch is among the `exposed`. Whether its
     randomness followed from a seed is what a record says of itself: one that lies marks the estimate.
+
+    *Several keys.* Each record is counted under whichever key opens it; one that no key opens is refused as
+    ``"seal"``. So all records of a batch under a key that is not given are refused, and it is among the
+    `exposed`: give all keys that have not been destroyed.
 
     *Once.* A batch is known by its number and a digest of its content. What was opened is never opened again,
     `merge` refuses two openings that have a batch in common, and another batch under a number that was opened
@@ -83,7 +87,7 @@ class Opening:
     Examples
     --------
     >>> from sfumato import local
-    >>> from sfumato.local.shuffle import Collection
+    >>> from sfumato.local.shuffle import Collection, SecretKey
     >>> secrets = {role: SecretKey.generate(role) for role in ("analyst", "shuffler")}
     >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
     >>> keys = {role: secret.public for role, secret in secrets.items()}
@@ -100,16 +104,13 @@ class Opening:
     0
     """
 
-    __slots__ = ("_collection", "_file", "_key", "_progress")
+    __slots__ = ("_collection", "_file", "_keys", "_progress")
 
-    def __init__(self, collection: OpenableCollection, key: SecretKey, *, state: State = None) -> None:
+    def __init__(self, collection: OpenableCollection, key: Keys, *, state: State = None) -> None:
         _check.instance(
             "collection", getattr(collection, "device", None), PublicCollection, "pass a Collection"
         )
-        _check.instance("key", key, SecretKey, "use SecretKey.from_file")
-        if key.public != collection.device.analyst:
-            raise ParameterError("key must be that of the collection's analyst, got another; use that one")
-        self._collection, self._key = collection, key
+        self._collection, self._keys = collection, checked_keys(key, collection.device)
         self._progress = OpeningProgress(collection.device, collection.protocol.aggregator())
         self._file: OpeningFile | None = None
         if isinstance(state, bytes):
@@ -177,7 +178,7 @@ class Opening:
             If it, or the state, is a file that cannot be read or written.
         """
         self._check_open()
-        before, read = self.aggregator.accepted, _read(batch)
+        before, read = self.aggregator.accepted, batch_of(batch)
         if not self._progress.begin(read):
             _check.refuse("a batch", "be opened once", read.number, "leave it out")
         self._count(self._progress.pieces(read), 1)
@@ -225,7 +226,7 @@ class Opening:
         """Yield what is left to open of some batches."""
         seen: set[int] = set()
         for batch in batches:
-            read = _read(batch)
+            read = batch_of(batch)
             if read.number in seen:
                 _check.refuse("a batch", "be opened once", read.number, "leave it out")
             seen.add(read.number)
@@ -257,8 +258,8 @@ class Opening:
         self, groups: Iterator[list[Piece]], waiting: deque[list[Piece]], processes: int
     ) -> Iterator[CountedPieces]:
         """Yield what is counted of groups of pieces, and put those into what waits for a count."""
-        known, key = self._collection.device, self._key
-        made_of = self._collection.protocol, known.report_context, key.role, key.seed, key.cipher
+        collection = self._collection
+        keys = [(key.role, key.seed, key.cipher) for key in self._keys]
 
         def tasks() -> Iterator[list[Records]]:
             for group in groups:
@@ -266,7 +267,9 @@ class Opening:
                 yield [piece.sealed for piece in group]
 
         if processes == 1:
-            return map(OpeningWorker(*made_of).count, tasks())
+            worker = OpeningWorker(collection.protocol, collection.device.report_context, *keys)
+            return map(worker.count, tasks())
+        made_of = collection.protocol, collection.device.report_context, *keys
         return counted_by_processes(tasks(), processes, *made_of)
 
     def merge(self, other: Self | bytes) -> Self:
@@ -308,7 +311,7 @@ class Opening:
         return self._progress.to_bytes()
 
     @classmethod
-    def from_bytes(cls, state: bytes, collection: OpenableCollection, key: SecretKey) -> Self:
+    def from_bytes(cls, state: bytes, collection: OpenableCollection, key: Keys) -> Self:
         """Return the opening that `to_bytes` wrote, in memory.
 
         Parameters
@@ -317,7 +320,7 @@ class Opening:
             As `to_bytes` wrote it, or the content of a state's file.
         collection : Collection
             The same one.
-        key : SecretKey
+        key : SecretKey or sequence of SecretKey
             The analyst's.
 
         Returns
@@ -370,14 +373,6 @@ class Opening:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _read(batch: object) -> MixedBatch:
-    if isinstance(batch, MixedBatch):
-        return batch
-    if isinstance(batch, str | os.PathLike):
-        return MixedBatch.from_file(Path(batch))
-    return MixedBatch.from_bytes(batch)  # type: ignore[arg-type]
 
 
 def _grouped(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:

@@ -58,18 +58,18 @@ class OpeningWorker:
         That made the reports.
     context : bytes
         That the records' seals are bound to.
-    role, cipher : str
-    seed : bytes
-        Of the analyst's `SecretKey`, which itself does not go from process to process.
+    *keys : tuple of str, bytes and str
+        Role, seed and cipher of each of the analyst's `SecretKey`, which itself does not go from process to
+        process.
     """
 
-    __slots__ = ("_protocol", "_recipient")
+    __slots__ = ("_protocol", "_recipients")
 
     def __init__(
-        self, protocol: ReportProtocol[Any, Any], context: bytes, role: str, seed: bytes, cipher: str
+        self, protocol: ReportProtocol[Any, Any], context: bytes, *keys: tuple[str, bytes, str]
     ) -> None:
         self._protocol = protocol
-        self._recipient = SecretKey(role, seed, cipher).recipient(context)
+        self._recipients = [SecretKey(*key).recipient(context) for key in keys]
 
     def count(self, pieces: Sequence[Records]) -> CountedPieces:
         """Return what is counted of some pieces.
@@ -87,11 +87,31 @@ class OpeningWorker:
             accepted.append(aggregator.accepted - before)
         return CountedPieces(aggregator.to_bytes(), tuple(accepted), tuple(unsealable))
 
+    def _unsealed(self, sealed: Records) -> list[bytes | None]:
+        """Return what is under each seal; None where no key opens it.
+
+        Notes
+        -----
+        All honest records of a piece are under one key: the one that opens the first record is tried first.
+        """
+        content, each = sealed.tobytes(), sealed.shape[1]
+        records = [content[start : start + each] for start in range(0, len(content), each)]
+        parts: list[bytes | None] = [None] * len(records)
+        left = list(range(len(records)))
+        keys = self._recipients
+        if len(keys) > 1 and records:
+            keys = sorted(keys, key=lambda each: each.opened(records[0]) is None)
+        while left and keys:
+            opened = keys[0].opened
+            for at in left:
+                parts[at] = opened(records[at])
+            left, keys = [at for at in left if parts[at] is None], keys[1:]
+        return parts
+
     def _add(self, aggregator: Intake[Any], sealed: Records) -> int:
         """Count records, and return of how many the seal does not open."""
-        device, opened = self._protocol.device, self._recipient.opened
-        content, each, width = sealed.tobytes(), sealed.shape[1], 1 + self._protocol.device.width
-        parts = [opened(content[start : start + each]) for start in range(0, len(content), each)]
+        device, width = self._protocol.device, 1 + self._protocol.device.width
+        parts = self._unsealed(sealed)
         # A first byte that no device writes is as good as a broken seal.
         sound = [part for part in parts if part is not None and len(part) == width and part[0] <= 1]
         records = np.frombuffer(b"".join(sound), np.uint8).reshape(-1, width)

@@ -6,8 +6,9 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Literal, cast, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
@@ -15,12 +16,20 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.sparse_collection import SparseCollection
+from sfumato.mechanisms.base.calibration import PrivacyTarget
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
 from sfumato.numerics.randomness.source import Rng
+from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.thresholded import ThresholdedSelection
 
 __all__ = ["SparseHistogram", "SparseRelease"]
+
+Noise: TypeAlias = Laplace | Gaussian
 
 _MAGIC: Final = b"sfmtTHRS"
 _VERSION: Final = 1
@@ -62,11 +71,34 @@ class SparseHistogram:
     -----
     Guarantee: `privacy_loss`, (epsilon, delta)-DP, of all that the analyst sees, for each client under
     replace-one, whatever all other clients do: they may work for the analyst, in any number, for the noise is
-    the shuffler's. It is the loss of `sfumato.mechanisms.StabilityHistogram` with noise for :math:`2 k`
-    counts, k being ``max_keys``: a release is a post-processing of that mechanism, since encrypted keys are
-    the keys under a one-to-one map, and a client that is replaced leaves at most k counts and enters at most
-    k others. Each client is in one batch, once (see `sfumato.server.Shuffler`), so that many batches cost it
-    no more than one.
+    the shuffler's. It is the loss of the noise on :math:`2 k` counts, k being ``max_keys``, and k times a
+    mass m: the probability that a key of a single client is shown. A release is a post-processing of
+    `sfumato.mechanisms.StabilityHistogram`, since encrypted keys are the keys under a one-to-one map, and a
+    client that is replaced leaves at most k counts and enters at most k others. Each client is in one batch,
+    once (see `sfumato.server.Shuffler`), so that many batches cost it no more than one.
+
+    *Proof that k masses are enough*, though any of 2 k counts may be that of one client. Put each count that
+    the client leaves beside one that it enters. Let N be the noise's pair (symmetric) of one count, which
+    moves by one, and :math:`H_N(s)` its hockey-stick divergence. Claim: for :math:`s \ge 1` the divergence of
+    what is shown of two such counts, before over after, is at most :math:`m + (1 - m) H_{N \otimes N}(s)`,
+    that of the noise on both and a mass m of total failure. A count that others have too, in both datasets,
+    is dominated by N (what is shown is a function of noisy count and coin); one that nobody else has is not
+    there in one of the datasets, and there nothing is shown of it.
+
+    - Both counts have others: :math:`H_{N \otimes N}(s)`.
+    - Nobody else has what is left: with probability m it is shown before, and never after; else nothing. That
+      is :math:`m + (1 - m) H_N(s / (1 - m)) \le m + (1 - m) H_N(s)` beside a count that has others; and
+      beside one that has none it is m, as nothing is shown at all with probability 1 - m before and after.
+    - Nobody else has what is entered: nothing is shown of it before, and with probability 1 - m after. So the
+      divergence is :math:`H_N(s (1 - m)) = P(E) - s (1 - m) Q(E)` for some event E. Since
+      :math:`H_N(s) \ge P(E) - s Q(E)`, it is at most :math:`m P(E) + (1 - m) H_N(s)`.
+
+    And :math:`H_N \le H_{N \otimes N}`; a count that is left or entered alone is among these cases. After
+    over before is the same with the roles of the two counts exchanged. So the claim holds in both orders for
+    :math:`s \ge 1`. That is enough for all s: the divergence of a pair at s below 1 follows from that of the
+    exchanged pair at 1/s, and N with the mass is symmetric. The k pairs of counts are independent, and
+    dominating pairs compose. With Laplace noise the bound is met at the collection's epsilon: a client whose
+    k keys nobody else has, before or after, makes delta :math:`1 - (1 - m)^k`.
 
     Conditions: the shuffler does as it should, draws its noise in secret, and shows nothing but its releases.
     So the shuffler is trusted with the counts, more than one that only mixes.
@@ -103,7 +135,7 @@ class SparseHistogram:
     ... )
     >>> histogram = SparseHistogram(asked)
     >>> histogram.mechanism.threshold, histogram.privacy_loss.delta(1.0) <= 1.000001e-6
-    (29, True)
+    (27, True)
     """
 
     collection: SparseCollection
@@ -116,12 +148,14 @@ class SparseHistogram:
     def mechanism(self) -> StabilityHistogram:
         """What the shuffler runs on the counts of each batch."""
         known = self.collection
-        return _mechanism(known.epsilon, known.delta, 2 * known.max_keys, known.noise)
+        return _mechanism(known.epsilon, known.delta, known.max_keys, known.noise)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of each client, seen by the analyst; in as many batches as there are, for it is in one."""
-        return self.mechanism.privacy_loss
+        mechanism = self.mechanism
+        threshold = RandomizedThreshold(mechanism.threshold, Fraction(mechanism.probability))
+        return _loss(mechanism.noise, threshold, self.collection.max_keys)
 
     def release(self, number: int, clients: Records, rng: Rng = None) -> bytes:
         """Return what the shuffler releases of a batch: encrypted keys and noisy counts.
@@ -200,11 +234,24 @@ def distinct_clients(clients: Records, width: int) -> Counter[bytes]:
 
 
 @lru_cache(maxsize=64)
-def _mechanism(epsilon: float, delta: float, counts: int, noise: str) -> StabilityHistogram:
-    return StabilityHistogram.calibrated(
-        epsilon=epsilon,
-        delta=delta,
-        l0=counts,
-        distribution=cast("Literal['laplace', 'gaussian']", noise),
-        neighboring=Neighboring.REPLACE_ONE,
-    )
+def _mechanism(epsilon: float, delta: float, keys: int, noise: str) -> StabilityHistogram:
+    """Return the mechanism with the lowest threshold that `_loss` allows."""
+    request = PrivacyTarget.approximate(epsilon, delta, "pass a positive delta")
+    counts, relation = 2 * keys, Neighboring.REPLACE_ONE
+    if noise == "laplace":
+        drawn: Noise = Laplace.calibrated(epsilon=epsilon, sensitivity=1, l0=counts, neighboring=relation)
+    else:
+        drawn = Gaussian.calibrated(
+            epsilon=epsilon, delta=delta / 2, sensitivity=1, l0=counts, neighboring=relation
+        )
+    start = 1 + drawn.distribution.quantile_above(delta / (2 * keys))
+    found = RandomizedThreshold.lowest(lambda each: request.met_by(_loss(drawn, each, keys)), start)
+    return StabilityHistogram(noise=drawn, threshold=found.units, probability=found.probability)
+
+
+def _loss(noise: Noise, threshold: RandomizedThreshold, keys: int) -> PrivacyLoss:
+    """Return the loss of a client with so many keys: see the notes of `SparseHistogram`."""
+    ((one, count),) = noise.privacy_loss.terms
+    mass = ThresholdedSelection(one, threshold.units, threshold.probability).mass
+    failure = ApproximateDP(0.0, mass, neighboring=Neighboring.REPLACE_ONE)
+    return one * count + failure * keys

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.prevalence_difference import PrevalenceDifference
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
+    from sfumato.local.surveys.estimates.shares_difference import SharesDifference
     from sfumato.local.surveys.inference.correlation import RandomizedCorrelation, correlation
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
@@ -106,6 +107,7 @@ __all__ = [
     "SamplesPlan",
     "ScoreEstimate",
     "Shares",
+    "SharesDifference",
     "Sheet",
     "StochasticLieDetector",
     "Stratified",
@@ -181,6 +183,7 @@ __getattr__, __dir__ = attach(
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
         "ScoreEstimate": "sfumato.local.surveys.scores.score_estimate",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
+        "SharesDifference": "sfumato.local.surveys.estimates.shares_difference",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "StochasticLieDetector": "sfumato.local.surveys.designs.two_groups",
         "Stratified": "sfumato.local.surveys.inference.weighting",

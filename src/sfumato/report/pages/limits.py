@@ -142,7 +142,9 @@ def _column(subject: Subject, record: ReleaseRecord, column: ReleasedColumn) -> 
     if measure.row_lower is not None and measure.row_upper is not None:
         rows = written.down(float(measure.row_lower * step)), written.up(float(measure.row_upper * step))
         yield texts("made.clamp_rows", low=rows[0], high=rows[1])
-    if column.kind in _COUNTS and subject.privacy_unit != "row":
+    if column.kind in _COUNTS and measure.lower > 0:
+        yield texts("made.clamp_count_least", unit=unit, low=low, high=high)
+    elif column.kind in _COUNTS and subject.privacy_unit != "row":
         yield texts("made.clamp_count", unit=unit, high=high)
     elif column.kind is AggregateKind.SUM:
         yield texts("made.clamp_sum", unit=unit, low=low, high=high)

@@ -35,6 +35,13 @@ _ADVICE: Final = {
     "synthetic-model": ("use.model", "use.again"),
     "domain": ("use.domain", "use.again"),
 }
+_EXACT: Final = {
+    "marginals": "exact.none",
+    "topdown": "exact.none",
+    "synthetic-model": "exact.model",
+    "domain": "exact.domain",
+}
+"""What is exact where nothing is outside of the guarantee."""
 _KEYS: Final = ("columns", "cell", "column")
 
 
@@ -47,19 +54,18 @@ def record_sections(subject: Subject, record: StoredRecord) -> list[Markup]:
     record : SyntheticRecord or EvaluationRecord
     """
     build = _SECTIONS[type(record)]
-    numbers, advice, outside = build(subject, record)
+    numbers, advice, exactly = build(subject, record)
     texts, asked = subject.texts, subject.ledger
     parts = [section(texts("numbers.heading"), *numbers), who(subject), odds_in_words(subject)]
     if asked is not None and asked.entry.description:
         listed = definitions([(texts("made.question"), question(asked))])
         parts.append(section(texts("made.heading"), listed))
-    lines = [texts("exact.invariants", what=user_text(what)) for what in outside] or [texts("exact.none")]
-    exact = section(texts("exact.heading"), *(element("p", line) for line in lines))
+    exact = section(texts("exact.heading"), *(element("p", line) for line in exactly))
     return [*parts, exact, use(subject, advice), not_promised(subject), check(subject)]
 
 
-_Built: TypeAlias = tuple[list[Markup], tuple[str, ...], tuple[str, ...]]
-"""The numbers, the keys of how to use them, and what the guarantee does not cover."""
+_Built: TypeAlias = tuple[list[Markup], tuple[str, ...], list[Markup]]
+"""The numbers, the keys of how to use them, and what is exact."""
 
 
 def _synthetic(subject: Subject, record: SyntheticRecord) -> _Built:
@@ -74,7 +80,12 @@ def _synthetic(subject: Subject, record: SyntheticRecord) -> _Built:
         for index, name in enumerate(table.column_names)
     ]
     outside = record.release.outside_guarantee if record.kind == "topdown" else ()
-    return [number_table(columns, subject.texts)], _ADVICE[record.kind], tuple(outside)
+    exactly = [subject.texts("exact.invariants", what=user_text(what)) for what in outside]
+    return (
+        [number_table(columns, subject.texts)],
+        _ADVICE[record.kind],
+        exactly or [subject.texts(_EXACT[record.kind])],
+    )
 
 
 def _evaluation(subject: Subject, record: EvaluationRecord) -> _Built:
@@ -84,7 +95,7 @@ def _evaluation(subject: Subject, record: EvaluationRecord) -> _Built:
         Column(name="accuracy", values=[record.accuracy], ends=([record.lower], [record.upper])),
     ]
     charts = number_charts(columns, subject.texts)
-    return [number_table(columns, subject.texts), *charts], NOISY, ()
+    return [number_table(columns, subject.texts), *charts], NOISY, [subject.texts("exact.evaluation")]
 
 
 _SECTIONS: Final[dict[type, Callable[..., _Built]]] = {

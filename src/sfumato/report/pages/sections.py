@@ -19,7 +19,9 @@ __all__ = [
     "not_promised",
     "odds_in_words",
     "paragraph",
+    "protected",
     "section",
+    "small_table",
     "use",
     "who",
 ]
@@ -72,13 +74,7 @@ def head(subject: Subject, title: str, lead: str) -> Markup:
 
 def who(subject: Subject) -> Markup:
     """Return who is protected, from what, and how much."""
-    texts, numerals, unit = subject.texts, subject.numerals, subject.unit
-    lines = [texts("who.row") if subject.privacy_unit == "row" else texts("who.unit", unit=unit)]
-    key = _RELATIONS.get(subject.relation) if isinstance(subject.relation, Neighboring) else None
-    if key is None:
-        lines.append(texts("who.other", relation=user_text(str(subject.relation))))
-    else:
-        lines.append(texts(key, unit=unit))
+    texts, numerals, lines = subject.texts, subject.numerals, protected(subject)
     amounts = {"epsilon": numerals.up(subject.epsilon), "delta": numerals.up(subject.delta)}
     lines.append(texts("who.guarantee", **amounts))
     receipt = subject.receipt
@@ -88,6 +84,17 @@ def who(subject: Subject) -> Markup:
         renews = receipt is not None and receipt.period
         lines.append(texts("who.budget_period" if renews else "who.budget", budget=subject.ledger.budget))
     return section(texts("who.heading"), *map(paragraph, lines))
+
+
+def protected(subject: Subject) -> list[Markup]:
+    """Return which unit is protected, and from what."""
+    texts, unit = subject.texts, subject.unit
+    key = _RELATIONS.get(subject.relation) if isinstance(subject.relation, Neighboring) else None
+    if key is None:
+        change = texts("who.other", relation=user_text(str(subject.relation)))
+    else:
+        change = texts(key, unit=unit)
+    return [texts("who.row") if subject.privacy_unit == "row" else texts("who.unit", unit=unit), change]
 
 
 def odds_in_words(subject: Subject) -> Markup:
@@ -121,13 +128,17 @@ def _odds_tables(subject: Subject, found: Odds) -> Iterable[Markup]:
             )
             for each in found.beliefs
         ]
-        yield _small_table(texts("odds.belief_caption"), heads, rows)
+        yield small_table(texts("odds.belief_caption"), heads, rows)
     heads_of_events = (texts("odds.event_without"), texts("odds.event_with"))
     chances = [(written.nearest(100 * each.without), written.chance_up(each.most)) for each in found.events]
-    yield _small_table(texts("odds.event_caption"), heads_of_events, chances)
+    yield small_table(texts("odds.event_caption"), heads_of_events, chances)
 
 
-def _small_table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Markup:
+def small_table(
+    caption: str, heads: Iterable[str], rows: Iterable[tuple[str, ...]], *, numbers: bool = True
+) -> Markup:
+    """Return a table with a caption; the first of each row is its name, the others are numbers or texts."""
+    style = {"class_": "n"} if numbers else {}
     return element(
         "table",
         element("caption", caption),
@@ -138,7 +149,7 @@ def _small_table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, .
                 element(
                     "tr",
                     element("th", first, scope="row"),
-                    *(element("td", each, class_="n") for each in others),
+                    *(element("td", each, **style) for each in others),
                 )
                 for first, *others in rows
             ),

@@ -11,12 +11,13 @@ import json
 import math
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.privacy.guarantee import Guarantee
+from sfumato.report.registry.checklist_answers import ChecklistAnswers
 
 __all__ = ["Deployment", "registry_record"]
 
@@ -53,6 +54,8 @@ class Deployment:
         ``"Interactive"``, where others ask, or ``"Non-interactive"``.
     unprotected_quantities : str
         What is released exactly, such as invariants; "" if nothing.
+    checklist : ChecklistAnswers
+        Answers for the checklist of a `deployment`; they are not in the record.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Deployment:
     model_name: str = "Central"
     access_type: str = "Non-interactive"
     unprotected_quantities: str = ""
+    checklist: ChecklistAnswers = field(default_factory=ChecklistAnswers)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -87,6 +91,8 @@ class Deployment:
             elif each.name == "publication_date":
                 if type(value) is not dt.date:
                     _check.refuse_type(each.name, "be a date", value, "write datetime.date(2026, 1, 31)")
+            elif each.name == "checklist":
+                _check.instance(each.name, value, ChecklistAnswers, "pass ChecklistAnswers(...)")
             else:
                 _check.instance(each.name, value, str, "pass a text")
         for name, allowed in (
@@ -101,7 +107,7 @@ class Deployment:
 
     @classmethod
     def from_toml(cls, text: str) -> Deployment:
-        """Read a deployment from TOML: the parameters by their names, lists as arrays, the date as a date.
+        """Read a deployment from TOML: the parameters by name, lists as arrays, the checklist as a table.
 
         Parameters
         ----------
@@ -127,7 +133,8 @@ class Deployment:
         for name in sorted(needed - given.keys()):
             _check.refuse_state("deployment", f"have {name}", "it has not", "the registry asks for it")
         lists = {name: tuple(given[name]) for name in _LISTS if isinstance(given[name], list)}
-        return cls(**(given | lists))
+        answers = {"checklist": ChecklistAnswers.from_table(given.get("checklist", {}))}
+        return cls(**(given | lists | answers))
 
 
 def registry_record(ledger: Ledger, deployment: Deployment) -> str:

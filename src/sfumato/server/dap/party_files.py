@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from pathlib import Path
 from typing import Any, Final
 
 from sfumato import _check
-from sfumato._durable import new_file
+from sfumato._durable import new_file, private_content
 from sfumato._wire import parse
 from sfumato.errors import SourceError
 
@@ -44,11 +42,10 @@ def read_secret(path: Path) -> Any:
         If others may read it, or it is no JSON.
     """
     try:
-        with path.open("rb") as file:
-            mode, content = os.fstat(file.fileno()).st_mode, file.read(_LONGEST)
+        content = private_content(path, _LONGEST)
     except OSError as error:
         raise SourceError(f"the party's file must be readable, got {str(path)!r}; check it") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if content is None:
         rule = "be one that its owner alone can read"
         _check.refuse("the party's file", rule, str(path), "chmod 600 it")
     return parse("party", content)

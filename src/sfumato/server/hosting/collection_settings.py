@@ -21,8 +21,10 @@ from sfumato.local.protocol_file import protocol_from_document
 from sfumato.server.collector import Collector
 from sfumato.server.hosting.toml_table import Table, positive_integer, rate, several, text, under
 from sfumato.server.local_collector import LocalCollector
+from sfumato.server.periods.analyst_keys import AnalystKey, AnalystKeys
 from sfumato.server.periods.collection_window import CollectionWindow, time_with_offset
 from sfumato.server.periods.key_ring import KeyRing, ShufflerKey
+from sfumato.server.periods.timed_key import TimedKey
 from sfumato.server.shuffler import Shuffler, collection_of
 
 __all__ = ["PLAIN", "SHUFFLED", "CollectionKind", "CollectionSettings", "read_collections"]
@@ -31,6 +33,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _TAKEN: Final = ("v1", "healthz", "metrics", "counters")
 _KEYS: Final = ("file", "environment", "public", "offered", "until")
+_ANALYST_KEYS: Final = ("public", "offered", "until")
 _LONGEST: Final = 1 << 28
 _BATCH_SIZE: Final = 1000
 
@@ -69,23 +72,31 @@ class CollectionSettings(ABC):
         """Change of an open collector what may change: its keys."""
         return
 
+    def keys_in_time(self) -> tuple[TimedKey, ...]:
+        """Return the keys of all parties, each party's the oldest first."""
+        return ()
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shuffled(CollectionSettings):
     collection: PublicCollection | SparseCollection
     keys: KeyRing
+    analysts: AnalystKeys
 
     @property
     def identity(self) -> tuple[object, ...]:
         return (self.collection.id,)
 
     def open(self, folder: Path) -> Collector:
-        return Shuffler(self.collection, self.keys, folder)
+        return Shuffler(self.collection, self.keys, folder, self.analysts)
 
     def renew(self, collector: Collector) -> None:
         if isinstance(collector, Shuffler):
-            collector.change_keys(self.keys)
+            collector.change_keys(self.keys, self.analysts)
+
+    def keys_in_time(self) -> tuple[TimedKey, ...]:
+        return (*self.keys.keys, *self.analysts.keys)
 
 
 @final
@@ -174,7 +185,25 @@ def _read_shuffled(table: Table, common: dict[str, Any]) -> CollectionSettings:
             keys = KeyRing(each)
     with under(table.where("key" if single else "keys")):
         keys.check(collection)
-    return _Shuffled(**common, document=document, collection=collection, keys=keys)
+    analysts = _read_analysts(table, collection.analyst)
+    with under(table.where("analyst-keys")):
+        analysts.check(collection, keys.public)
+    return _Shuffled(**common, document=document, collection=collection, keys=keys, analysts=analysts)
+
+
+def _read_analysts(table: Table, own: PublicKey) -> AnalystKeys:
+    """Return the analyst's keys that a table lists, or the collection's own alone."""
+    if "analyst-keys" not in table.values:
+        return AnalystKeys.of(own)
+    each = []
+    for one in several(table, "analyst-keys", _ANALYST_KEYS):
+        line = one.required("public", text, "pass the line that `sfumato shuffle keygen analyst` printed")
+        offered, until = one.get("offered", time_with_offset), one.get("until", time_with_offset)
+        with under(one.where()):
+            public = PublicKey.from_text(line, "analyst")
+            each.append(AnalystKey(public=public, offered=offered, until=until))
+    with under(table.where("analyst-keys")):
+        return AnalystKeys(each)
 
 
 def _read_key(table: Table) -> ShufflerKey:
@@ -222,7 +251,9 @@ def _read_plain(table: Table, common: dict[str, Any]) -> CollectionSettings:
     return _Plain(**common, document=question.specification(), question=question, batch_size=size)
 
 
-SHUFFLED: Final = CollectionKind(("file", "key", "keys", "not-before", "expires", "rate"), _read_shuffled)
+SHUFFLED: Final = CollectionKind(
+    ("file", "key", "keys", "analyst-keys", "not-before", "expires", "rate"), _read_shuffled
+)
 """Collections of ``sfumato shuffle serve``."""
 
 PLAIN: Final = CollectionKind(("file", "name", "batch-size", "not-before", "expires", "rate"), _read_plain)

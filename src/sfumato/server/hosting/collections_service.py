@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
 from sfumato import _check
 from sfumato._durable import sync_folder
@@ -18,10 +18,11 @@ from sfumato.server.hosting.collection_settings import CollectionSettings
 from sfumato.server.hosting.collections_front import CollectionsFront
 from sfumato.server.hosting.configuration import Configuration
 from sfumato.server.hosting.hosted_collection import HostedCollection
+from sfumato.server.hosting.reload_changes import reload_changes, reload_message
 from sfumato.server.hosting.service_settings import SETTINGS, ServiceSettings
 from sfumato.server.http_process import opened_sockets
 from sfumato.server.operator_log import OperatorLog
-from sfumato.server.request_room import RequestRoom
+from sfumato.server.shared_limits import SharedLimits
 from sfumato.server.store_file import refuse_folder
 
 __all__ = ["serve_collections"]
@@ -57,10 +58,10 @@ def serve_collections(configuration: Configuration, say: Callable[[str], None] =
     with ExitStack() as stack:
         process = stack.enter_context(Counters(folder / _COUNTERS))
         sockets = stack.enter_context(opened_sockets(listening))
-        room = RequestRoom(listening.limits.unfinished)
+        shared = SharedLimits(listening.limits)
         running = _Running(
             configuration,
-            lambda settings: HostedCollection(settings, folder, listening.limits, room, log),
+            lambda settings: HostedCollection(settings, folder, listening.limits, shared, log),
             log,
         )
         stack.callback(running.close)
@@ -148,19 +149,13 @@ class _Running:
 
     def _reload(self, app: CollectionsFront, service: ServiceSettings) -> None:
         fresh, collections = self._configuration.read()
-        before = self.hosted
-        old = {name: each.settings for name, each in before.items()}
+        old = {name: each.settings for name, each in self.hosted.items()}
         gone = self.change(collections)
         app.hosted, app.default = self.hosted, fresh.default
         for each in gone:
             each.close()
-        facts: dict[str, Any] = {
-            "collections": list(self.hosted),
-            "opened": [name for name in self.hosted if name not in before],
-            "closed": [each.settings.name for each in gone],
-            "times": [n for n, each in collections.items() if n in old and each.window != old[n].window],
-        }
-        self._log("reloaded", f"collections: {', '.join(self.hosted)}", **facts)
+        facts = reload_changes(old, collections)
+        self._log("reloaded", reload_message(facts), **facts)
         fixed = [name for name in SETTINGS if name != "default"]
         changed = [name for name in fixed if fresh.values[name] != service.values[name]]
         rates = [n for n, each in collections.items() if n in old and each.rate != old[n].rate]

@@ -11,7 +11,7 @@ from sfumato.server.group_commit import GroupCommit
 from sfumato.server.hosting.collection_settings import CollectionSettings
 from sfumato.server.limits import Limits
 from sfumato.server.operator_log import OperatorLog
-from sfumato.server.request_room import RequestRoom
+from sfumato.server.shared_limits import SharedLimits
 from sfumato.server.web import Front
 
 __all__ = ["HostedCollection"]
@@ -30,8 +30,8 @@ class HostedCollection:
         Of all collections; this one's has its name.
     limits : Limits
         Of the service; the collection may have a rate of its own.
-    room : RequestRoom
-        Shared by all collections.
+    shared : SharedLimits
+        Those of all collections.
     log : OperatorLog
 
     Attributes
@@ -44,7 +44,12 @@ class HostedCollection:
     """
 
     def __init__(
-        self, settings: CollectionSettings, folder: Path, limits: Limits, room: RequestRoom, log: OperatorLog
+        self,
+        settings: CollectionSettings,
+        folder: Path,
+        limits: Limits,
+        shared: SharedLimits,
+        log: OperatorLog,
     ) -> None:
         own = folder / settings.name
         if settings.rate is not None:
@@ -56,7 +61,8 @@ class HostedCollection:
         except BaseException:
             self.collector.close()
             raise
-        self._taker = GroupCommit(self.collector, limits, log.failure("store-failed"), self.counters)
+        failed = log.failure("store-failed")
+        self._taker = GroupCommit(self.collector, limits, failed, self.counters, shared)
         self.front = Front(
             self.collector,
             self._taker,
@@ -65,7 +71,6 @@ class HostedCollection:
             log.failure("request-failed"),
             counters=self.counters,
             window=settings.window,
-            room=room,
         )
 
     def renew(self, settings: CollectionSettings) -> None:

@@ -52,6 +52,10 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[str, object], Any], Any]]] = {
     "rate": (rate, float("inf")),
     "connections": (positive_integer, 16_384),
     "per-address": (positive_integer, 256),
+    "total-rate": (rate, float("inf")),
+    "rate-per-address": (number_above_zero, None),
+    "total-waiting": (positive_integer, 1 << 28),
+    "total-stored": (positive_integer, None),
     "proxy": (flag, False),
     "timeout": (number_above_zero, 30.0),
     "metrics-host": (text, "127.0.0.1"),
@@ -103,6 +107,10 @@ class ServiceSettings:
                 rate=get("rate"),
                 connections=get("connections"),
                 per_address=None if get("proxy") else get("per-address"),
+                total_rate=get("total-rate"),
+                sender_rate=get("rate-per-address"),
+                total_waiting=get("total-waiting"),
+                total_stored=get("total-stored"),
                 seconds=get("timeout"),
             ),
             certificate=None if pair[0] is None else pair,
@@ -152,6 +160,9 @@ def service_settings(
             values[name] = base / values[name]
     if values["port"] is None:
         values["port"] = default_port
+    if values["proxy"] and values["rate-per-address"] is not None:
+        rule, found = "be left out with proxy", "all clients have the proxy's address"
+        _check.refuse_state(where["rate-per-address"], rule, found, "limit them in the proxy")
     for one, other in (("certificate", "certificate-key"), ("certificate-key", "certificate")):
         if values[one] is not None and values[other] is None:
             _check.refuse_state(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, final
 
 from sfumato import _check
@@ -15,7 +14,8 @@ from sfumato.errors import ParameterError
 from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.local.device.shuffle.key_offer import key_offer
 from sfumato.local.device.shuffle.sparse_collection import SparseCollection
-from sfumato.server.periods.collection_window import optional_time
+from sfumato.server.periods.analyst_keys import AnalystKeys
+from sfumato.server.periods.timed_key import TimedKey, check_keys, in_use, offered_of
 
 __all__ = ["KeyRing", "ShufflerKey"]
 
@@ -25,37 +25,33 @@ _MOST: Final = 8
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShufflerKey:
-    """One key and its times.
+class ShufflerKey(TimedKey):
+    """One key and its times: see `TimedKey`. After ``until`` it opens no envelope any more.
 
     Parameters
     ----------
-    public : PublicKey
     secret : SecretKey, optional
         None for a key that was destroyed: its time must be over.
-    offered : datetime, optional
-        From when on devices are offered it; always, by default.
-    until : datetime, optional
-        When it opens no envelope any more; never, by default.
     """
 
-    public: PublicKey
     secret: SecretKey | None = None
-    offered: datetime | None = None
-    until: datetime | None = None
 
     def __post_init__(self) -> None:
-        for name in ("offered", "until"):
-            optional_time(name, getattr(self, name))
-        if self.public.role != "shuffler":
-            _check.refuse("key", "be a shuffler's", self.public.role, "make one with role shuffler")
+        super(ShufflerKey, self).__post_init__()
         if self.secret is None and self.until is None:
             _check.refuse_state(
                 "key", "be secret", "only its public half is given", "state until when it opened"
             )
-        if self.offered is not None and self.until is not None and self.until <= self.offered:
-            shown = self.until.isoformat()
-            _check.refuse("until", f"be after offered {self.offered.isoformat()}", shown, "correct one")
+
+    @staticmethod
+    def role() -> str:
+        """``"shuffler"``."""
+        return "shuffler"
+
+    def like(self, other: TimedKey) -> bool:
+        """Report whether another one is the same key, or half of it, at the same times."""
+        same = isinstance(other, ShufflerKey) and (self.secret is None) == (other.secret is None)
+        return same and super(ShufflerKey, self).like(other)
 
 
 @final
@@ -75,17 +71,13 @@ class KeyRing:
         If there are none or more than 8, one is there twice, or one that still opens has no secret half.
     """
 
-    __slots__ = ("_keys", "_now")
+    __slots__ = ("_now", "keys")
 
     def __init__(self, keys: Sequence[ShufflerKey], now: Callable[[], float] = time.time) -> None:
-        self._keys, self._now = tuple(keys), now
-        if not 1 <= len(self._keys) <= _MOST:
-            rule = f"be 1 to {_MOST}"
-            _check.refuse("keys", rule, len(self._keys), "leave out those that open no more")
-        if len({key.public.point for key in self._keys}) < len(self._keys):
-            _check.refuse_state("keys", "be different", "one is there twice", "leave it out")
-        for key in self._keys:
-            if key.secret is None and not self._over(key):
+        self.keys, self._now = tuple(keys), now
+        check_keys(self.keys, _MOST)
+        for key in in_use(self.keys, now()):
+            if key.secret is None:
                 remedy = "name the file of its secret half"
                 _check.refuse_state(
                     "key", "be secret while it opens", "only its public half is given", remedy
@@ -98,27 +90,33 @@ class KeyRing:
 
     def check(self, collection: PublicCollection | SparseCollection) -> None:
         """Refuse keys of which none is the collection's own, or one is the analyst's."""
-        if all(key.public != collection.shuffler for key in self._keys):
+        if all(key.public != collection.shuffler for key in self.keys):
             raise ParameterError("key must be that of the collection's shuffler, got another; use that one")
-        if any(key.public.point == collection.analyst.point for key in self._keys):
+        if any(key.public.point == collection.analyst.point for key in self.keys):
             _check.refuse_state("key", "be another than the analyst's", "it is that one", "make one for each")
 
-    def _over(self, key: ShufflerKey) -> bool:
-        return key.until is not None and self._now() >= key.until.timestamp()
+    @property
+    def public(self) -> tuple[PublicKey, ...]:
+        """All keys, also those that open no more."""
+        return tuple(key.public for key in self.keys)
 
-    def opened(self, sealed: bytes, context: bytes) -> bytes | None:
-        """Return a message that was sealed for a key whose time is not over; None if there is no such key."""
-        for key in reversed(self._keys):
-            if key.secret is not None and not self._over(key):
-                found = key.secret.opened(sealed, context)
+    def opened(self, sealed: bytes, contexts: Sequence[bytes]) -> tuple[bytes, int] | None:
+        """Return a message that was sealed for a key whose time is not over, and the index of its context.
+
+        None if there is no such key or context.
+        """
+        for key in reversed(in_use(self.keys, self._now())):
+            for at, context in enumerate(contexts):
+                found = None if key.secret is None else key.secret.opened(sealed, context)
                 if found is not None:
-                    return found
+                    return found, at
         return None
 
-    def offer(self, collection: PublicCollection | SparseCollection) -> dict[str, Any]:
-        """Return what devices are to know of the keys, as JSON: see `key_offer`."""
-        open_now = [key for key in self._keys if not self._over(key)]
+    def offer(
+        self, collection: PublicCollection | SparseCollection, analyst: AnalystKeys | None = None
+    ) -> dict[str, Any]:
+        """Return what devices are to know of both parties' keys, as JSON: see `key_offer`."""
         now = self._now()
-        begun = [key for key in open_now if key.offered is None or key.offered.timestamp() <= now]
-        current = begun[-1].public if begun else None
-        return key_offer(collection, current, [(key.public, key.until) for key in open_now])
+        each = [(key.public, key.until) for key in in_use(self.keys, now)]
+        offered = None if analyst is None else analyst.offered()
+        return key_offer(collection, offered_of(self.keys, now), each, offered)

@@ -50,6 +50,36 @@ def test_a_pinned_key_is_taken_and_its_envelope_opens() -> None:
     )  # frozen: programs hold it
 
 
+def test_an_analysts_key_is_taken_if_it_is_pinned() -> None:
+    own, later = ANALYST.public, SecretKey("analyst", b"m" * 32).public
+    shufflers = OWN.public, [(OWN.public, None)]
+
+    def both(current: device.PublicKey, *analysts: device.PublicKey) -> dict[str, Any]:
+        listed = [(key, UNTIL) for key in analysts]
+        made: dict[str, Any] = json.loads(json.dumps(key_offer(KNOWN, *shufflers, (current, listed))))
+        return made
+
+    assert device.offered_analyst_key(KNOWN, offer(OWN)) == own
+    assert device.offered_analyst_key(KNOWN, both(own, own, later)) == own
+    assert device.offered_analyst_key(KNOWN, both(later, own, later), [later.id]) == later
+    assert device.offered_key(KNOWN, both(later, own, later)) == OWN.public
+    sent = KNOWN.envelope("yes", bytes(16), analyst=later)
+    assert len(sent) == KNOWN.envelope_width
+    assert OWN.opened(sent, KNOWN.envelope_context) is None  # it says under which key its records are
+    assert OWN.opened(sent, KNOWN.context_under(later)) is not None
+    forged = device.PublicKey("analyst", OWN.public.point, own.token)
+    for given, pins, told in (
+        (both(later, own, later), (), "offer must be of a key that is pinned"),
+        (both(forged, forged), [forged.id], "analyst must be an analyst's, and not the shuffler's"),
+        (both(OWN.public, OWN.public), [OWN.public.id], "analyst must be the public key of one analyst"),
+        (offer(OWN, analyst=3), [], "offer must list the analyst's keys, got something else"),
+        (offer(OWN, analyst={"keys": []}), [], "offer must name one of its keys, got none"),
+        (offer(OWN, collection="00"), [], "offer must be of this collection"),
+    ):
+        with pytest.raises(ParameterError, match=told):
+            device.offered_analyst_key(KNOWN, given, pins)
+
+
 def test_offers_that_are_refused() -> None:
     stranger = SecretKey("shuffler", b"x" * 32).public
     forged = [{"id": LATER.public.id, "key": stranger.to_text(), "until": None}]

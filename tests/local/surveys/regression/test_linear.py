@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.surveys import Design, ForcedCategory, ForcedResponse, Kuk, MatrixDesign, linear_regression
+from sfumato.local.surveys import (
+    Design,
+    ForcedCategory,
+    ForcedResponse,
+    Kuk,
+    Mangat,
+    MatrixDesign,
+    linear_regression,
+)
 from tests.cases import cases
 from tests.local.laws import covers
 from tests.local.surveys.catalogue import BINARY
@@ -89,3 +97,25 @@ def test_it_is_the_difference_of_two_prevalences_in_two_groups() -> None:
     # HC3 has n - 1 squared in the place of n(n - 1): a little more.
     wanted = np.array([one.variance, one.variance + two.variance]) * 300 / 299
     assert np.diag(fit.covariance) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_answers_that_are_all_alike_have_the_error_of_the_device() -> None:
+    die, x = ForcedResponse(yes="1/6", no="1/6"), np.arange(50.0)
+    fit = linear_regression(die, [1] * 50, {"x": x})
+    # Whatever is true, "yes" has the variance 5/36, and the slope of the design is 2/3.
+    square = np.linalg.inv(np.array([[50.0, x.sum()], [x.sum(), (x**2).sum()]])) * 5 / 36 * 9 / 4
+    assert fit.covariance == pytest.approx(square, rel=1e-9)
+    # Here "yes" is certain where it is true, and the device may have added nothing.
+    sure = linear_regression(Mangat(truth="2/3"), [1] * 50, {"x": x})
+    assert sure.interval("x")[:2] == (-np.inf, np.inf)
+    assert sure.prediction_interval({"x": [0.0, 1.0]}).upper.tolist() == [np.inf] * 2
+
+
+@cases("seed", range(3))
+def test_no_error_is_below_that_of_the_device(seed: int) -> None:
+    die, rng = ForcedResponse(yes="1/6", no="1/6"), np.random.default_rng(seed)
+    x = rng.normal(size=12)
+    fit = linear_regression(die, rng.random(12) < 0.1, {"x": x})
+    rows = np.column_stack([np.ones(12), x])
+    least = np.linalg.inv(rows.T @ rows) * 5 / 16
+    assert np.linalg.eigvalsh(fit.covariance - least).min() > -1e-9

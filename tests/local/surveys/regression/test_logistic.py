@@ -358,3 +358,15 @@ def test_intervals_cover_with_their_level() -> None:
         for index, (name, true) in enumerate(zip(fit.names, (-1, 0.8, -0.5), strict=True)):
             held[index] += fit.profile_deviance(name, true) <= CUT
     covers(held, 400, 0.93, claimed=0.995, most=0.97, under=0.8)
+
+
+@cases("unit", [1.0, 1e-90, 1e90])
+def test_a_tested_value_is_within_what_floats_can_hold_or_refused(unit: float) -> None:
+    x = np.arange(60.0) % 7
+    fit = logistic_regression(DIE, [0, 1, 1, 0, 0] * 12, {"x": x * unit})
+    for value in (2e4 / unit, 1e308, -1e308):
+        for test in (fit.score_test, fit.profile_deviance):
+            with pytest.raises(ParameterError, match="value must move the log odds by less than 80,000"):
+                test("x", value)
+    assert 0 <= fit.score_test("x", 1e4 / unit).p_value <= 1
+    assert fit.profile_deviance("x", 1e4 / unit) == pytest.approx(fit.profile_deviance("x", 9e3 / unit))

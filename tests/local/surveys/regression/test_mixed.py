@@ -117,7 +117,7 @@ def test_groups_that_differ_are_found_whatever_they_are_called_and_however_they_
     [
         ({"groups": [1] * 20}, "groups must be two or more"),
         ({"groups": [0.5] * 20}, "have an integer, a boolean or a text"),
-        ({"groups": [0, 1]}, "have a row for each answer"),
+        ({"groups": [0, 0, 1, 1]}, "have a row for each answer"),
         ({"nodes": 1}, "nodes must be from 5 to 100"),
         ({"predictors": {"intercept": range(20)}}, "not be called 'intercept'"),
         ({"design": None}, "design must be"),
@@ -143,3 +143,20 @@ def test_intervals_cover() -> None:
         ends = [*(fit.interval(name, method="wald") for name in fit.names), fit.group_stddev_interval()]
         held += [low <= true <= high for (low, high, _), true in zip(ends, (-0.5, 0.8, 1.0), strict=True)]
     covers(held, runs, 0.92, claimed=1.0 - 1e-12)
+
+
+@cases("said", [0, 1])
+def test_answers_that_are_all_alike_say_nothing_of_the_groups(said: int) -> None:
+    x = np.linspace(-1, 1, 40)
+    fit = mixed_logistic_regression(DIE, [said] * 40, {"x": x}, np.repeat(np.arange(8), 5))
+    assert math.isnan(fit.group_stddev)
+    assert fit.group_stddev_interval()[:2] == (0.0, math.inf)
+    assert fit.unbounded == ("intercept", "x")
+    assert fit.heterogeneity_test().p_value > 0.4
+    assert fit.predict({"x": [0.0]})[0] == pytest.approx(said, abs=1e-6)
+
+
+@cases("groups", [range(12), [0, 0, 0, *range(1, 10)]])
+def test_groups_of_one_member_are_refused(groups: Any) -> None:
+    with pytest.raises(ParameterError, match="groups must be two or more with two respondents or more"):
+        mixed_logistic_regression(DIE, [0, 1] * 6, {"x": range(12)}, list(groups))

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import chdtrc, expit, logit
+from scipy.special import chdtrc, chdtri, expit, logit
 
 from sfumato.local.surveys import Crosswise, ForcedResponse, TwoCoins, logistic_regression
 from tests.cases import cases
@@ -97,6 +97,20 @@ def test_a_level_next_to_0_is_the_estimate() -> None:
     assert lower == upper == pytest.approx(fit.coefficients[1])
     lower, upper, _ = fit.interval("x", 5e-324, method="score")
     assert lower == upper
+
+
+def test_the_interval_spans_the_gaps_between_accepted_values() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=300)
+    fit = logistic_regression(DIE, DIE.respond(rng.random(300) < expit(0.5 * x - 4), rng=rng), {"x": x})
+    values = [-8.0, -4.0, -2.0, 0.0, 2.0, 8.0]
+    accepted = [fit.score_test("x", value).p_value > 0.05 for value in values]
+    assert accepted == [True, True, False, True, True, True]
+    # Two coefficients, and the quantile at 1/50 of the risk: nothing is ruled out.
+    assert max(fit.profile_deviance("x", value) for value in values) < chdtri(2, 0.001)
+    assert fit.interval("x", method="score")[:2] == (-np.inf, np.inf)
+    # The share of those with the trait is bounded all the same.
+    assert fit.prediction_interval({"x": [0.0]}, method="score").upper[0] < 0.2
 
 
 @pytest.mark.exhaustive

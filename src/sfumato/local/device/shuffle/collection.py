@@ -14,11 +14,12 @@ from sfumato.local.device.base.client_nonce import NONCE, check_bytes, client_no
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.numerics.randomness.source import Rng, random_source
 
-__all__ = ["PublicCollection", "check_parties", "later_key"]
+__all__ = ["PublicCollection", "check_parties", "later_analyst", "later_key"]
 
 _FORMAT: Final = Format("sfumato.collection", 2, oldest=2)
 _INNER: Final = b"sfumato shuffle 2 report\x00"
 _OUTER: Final = b"sfumato shuffle 2 envelope\x00"
+_LATER: Final = b"sfumato shuffle 2 later analyst\x00"
 _NONCE: Final = b"sfumato shuffle 2 nonce\x00"
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
@@ -59,6 +60,12 @@ class PublicCollection:
     for the shuffler. So the shuffler, who sees where an envelope comes from, reads no record; the analyst,
     who reads records, does not see the envelopes. All envelopes to a collection have one length. Both seals
     are bound to the collection's id and the randomizer's digest: what was sealed for another is refused.
+
+    *A later key of the analyst* (``analyst=`` of `envelope`) opens a report's records in the place of the
+    collection's own. Who reads records sees which key opens them, so that reports under different keys do not
+    hide one another. Therefore the envelope's seal is bound to the key too, and a batch of
+    `sfumato.server.Shuffler` has reports under one key alone: all ``batch_size`` of them, as the loss
+    assumes.
 
     Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, reveals nothing of an answer
     (if HPKE is secure against chosen ciphertexts); whatever the analyst sees has the loss of
@@ -120,8 +127,25 @@ class PublicCollection:
 
     @property
     def envelope_context(self) -> bytes:
-        """What the seals of envelopes are bound to."""
+        """What the seals of envelopes are bound to, with records for the collection's own key."""
         return _OUTER + self.randomizer.digest + self.id
+
+    def context_under(self, analyst: PublicKey) -> bytes:
+        """Return what the seals of envelopes are bound to, with records for some key of the analyst.
+
+        Parameters
+        ----------
+        analyst : PublicKey
+            The collection's own, or a later one.
+
+        Returns
+        -------
+        bytes
+            `envelope_context` for the collection's own.
+        """
+        if analyst == self.analyst:
+            return self.envelope_context
+        return _LATER + self.randomizer.digest + self.id + bytes.fromhex(analyst.id)
 
     @property
     def messages(self) -> int:
@@ -159,7 +183,13 @@ class PublicCollection:
         return client_nonce(secret, _NONCE + self.id)
 
     def seal(
-        self, report: bytes, nonce: bytes, *, simulated: bool = False, key: PublicKey | None = None
+        self,
+        report: bytes,
+        nonce: bytes,
+        *,
+        simulated: bool = False,
+        key: PublicKey | None = None,
+        analyst: PublicKey | None = None,
     ) -> bytes:
         """Return the envelope of a report that was randomized before.
 
@@ -174,6 +204,9 @@ class PublicCollection:
         key : PublicKey, optional
             Of the shuffler, as `sfumato.local.device.offered_key` returned it; the collection's own by
             default.
+        analyst : PublicKey, optional
+            Of the analyst, as `sfumato.local.device.offered_analyst_key` returned it; the collection's own
+            by default.
 
         Returns
         -------
@@ -183,18 +216,28 @@ class PublicCollection:
         Raises
         ------
         ParameterError
-            If report or nonce is not of the right length; the message does not show it.
+            If a key is none of that party, or report or nonce is not of the right length; the message does
+            not show it.
         """
         width = self.randomizer.width
         check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
         check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
         mark, context = bytes([bool(simulated)]), self.report_context
         records = (report[start : start + width] for start in range(0, len(report), width))
-        sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
         outer = self.shuffler if key is None else later_key(key, self.analyst)
-        return outer.seal(nonce + sealed, self.envelope_context)
+        inner = self.analyst if analyst is None else later_analyst(analyst, self.shuffler, outer)
+        sealed = b"".join(inner.seal(mark + record, context) for record in records)
+        return outer.seal(nonce + sealed, self.context_under(inner))
 
-    def envelope(self, value: Any, secret: bytes, rng: Rng = None, *, key: PublicKey | None = None) -> bytes:
+    def envelope(
+        self,
+        value: Any,
+        secret: bytes,
+        rng: Rng = None,
+        *,
+        key: PublicKey | None = None,
+        analyst: PublicKey | None = None,
+    ) -> bytes:
         """Return what one device sends: its answer, randomized and sealed.
 
         Parameters
@@ -205,7 +248,7 @@ class PublicCollection:
             See `nonce`.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
-        key : PublicKey, optional
+        key, analyst : PublicKey, optional
             See `seal`.
 
         Returns
@@ -225,7 +268,8 @@ class PublicCollection:
         """
         source = random_source(rng)
         report = self.randomizer.randomize(value, source)
-        return self.seal(report, self.nonce(secret), simulated=source.simulated, key=key)
+        nonce = self.nonce(secret)
+        return self.seal(report, nonce, simulated=source.simulated, key=key, analyst=analyst)
 
     def specification(self) -> dict[str, Any]:
         """Return all of it, as JSON; `from_specification` makes it again.
@@ -289,3 +333,13 @@ def later_key(key: PublicKey, analyst: PublicKey) -> PublicKey:
     if key.role != "shuffler" or key.point == analyst.point:
         _check.refuse("key", "be a shuffler's, and not the analyst's", key.role, "use offered_key")
     return key
+
+
+def later_analyst(analyst: PublicKey, *shufflers: PublicKey) -> PublicKey:
+    """Return a later key of the analyst, or refuse what is none."""
+    _check.instance("analyst", analyst, PublicKey, "use offered_analyst_key")
+    if analyst.role != "analyst" or any(analyst.point == each.point for each in shufflers):
+        _check.refuse(
+            "analyst", "be an analyst's, and not the shuffler's", analyst.role, "use offered_analyst_key"
+        )
+    return analyst

@@ -11,8 +11,9 @@ from scipy.special import ndtri
 
 from sfumato import _check
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
+from sfumato.numerics.interval import Interval
 
-__all__ = ["Method", "normal_quantile", "share_bounds"]
+__all__ = ["Method", "difference_bounds", "normal_quantile", "share_bounds"]
 
 Method: TypeAlias = Literal["clopper-pearson", "wilson", "wald"]
 """How an interval is found; see `share_bounds`."""
@@ -54,6 +55,26 @@ def share_bounds(hits: Any, trials: int, level: float, method: Method) -> tuple[
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * np.sqrt(rate * (1 - rate) / trials + (z / (2 * trials)) ** 2) / (1 + z * z / trials)
     return np.asarray(middle - half), np.asarray(middle + half)
+
+
+def difference_bounds(first: Any, one: Interval[Any], second: Any, two: Interval[Any]) -> Interval[Any]:
+    """Return an interval for the difference of two independent parameters, from one of each.
+
+    Parameters
+    ----------
+    first, second : float or array
+        The estimates.
+    one, two : Interval
+        Theirs, with the level that is wanted of the difference.
+
+    References
+    ----------
+    Newcombe (1998), "Interval estimation for the difference between independent proportions", method 10;
+    Zou, Donner (2008), "Construction of confidence limits about effect measures".
+    """
+    below = np.hypot(first - one.lower, two.upper - second)
+    above = np.hypot(one.upper - first, second - two.lower)
+    return Interval(first - second - below, first - second + above)
 
 
 def normal_quantile(share: float) -> float:

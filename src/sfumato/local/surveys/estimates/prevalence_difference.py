@@ -8,6 +8,7 @@ from typing import Literal, final
 
 from sfumato import _check
 from sfumato.local.surveys.estimates.estimated_design import EstimatedPrevalence
+from sfumato.local.surveys.estimates.intervals import difference_bounds
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.numerics.interval import Interval
 
@@ -21,7 +22,7 @@ class PrevalenceDifference:
 
     Parameters
     ----------
-    first, second : Prevalence, TwoSamplePrevalence or Stratified
+    first, second : Prevalence, TwoSamplePrevalence, Stratified or Weighted
         Of independent respondents. The designs may differ.
 
     Examples
@@ -72,8 +73,8 @@ class PrevalenceDifference:
             Wanted coverage, strictly between 0 and 1.
         method : {"wilson", "clopper-pearson"}
             The intervals of the two prevalences that it is made of. The first has the level approximately;
-            the second covers at least with it, always, and is wider. Of two samples and of strata the first
-            takes their normal approximation.
+            the second covers at least with it, always, and is wider. Of two samples, strata and weights the
+            first takes their normal approximation; weights have no other one.
 
         Returns
         -------
@@ -95,7 +96,7 @@ class PrevalenceDifference:
         """
         risk = 1 - _check.unit_interval("level", level)
         if method == "clopper-pearson":
-            one, two = (part.interval(1 - risk / 2) for part in (self.first, self.second))
+            one, two = (part.interval(1 - risk / 2, "clopper-pearson") for part in (self.first, self.second))
             return Interval(one.lower - two.upper, one.upper - two.lower)
         if method != "wilson":
             _check.refuse("method", "be 'wilson' or 'clopper-pearson'", method, "leave it out")
@@ -103,10 +104,8 @@ class PrevalenceDifference:
             return Interval(-1.0, 1.0)
         one, two = (_bounds(part, 1 - risk) for part in (self.first, self.second))
         first, second = self.first.maximum_likelihood, self.second.maximum_likelihood
-        middle = first - second
-        below = math.hypot(first - one.lower, two.upper - second)
-        above = math.hypot(one.upper - first, second - two.lower)
-        return Interval(max(-1.0, middle - below), min(1.0, middle + above))
+        ends = difference_bounds(first, one, second, two)
+        return Interval(max(-1.0, float(ends.lower)), min(1.0, float(ends.upper)))
 
 
 def _bounds(part: EstimatedPrevalence, level: float) -> Interval:

@@ -77,7 +77,8 @@ class RandomizedCorrelation:
         standard errors from 0, with C the estimated covariance and V the variances (Fieller 1954). That
         difference is nearly normal where the ratio is not yet. A number with heavy tails, such as an income,
         needs many respondents, as in every correlation: of 200, 95 % intervals with a lognormal one held the
-        truth in 89 %. Take its logarithm.
+        truth in 93 % where the correlation was .18, and in 85 % where it was .40; errors by the jackknife
+        held it in 93 and 86 %. Take its logarithm.
         """
         limit = float(ndtri((1 + _check.unit_interval("level", level)) / 2)) ** 2
         covariance, scale, a, b, c = map(float, self._moments)

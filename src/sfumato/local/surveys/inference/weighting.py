@@ -154,19 +154,28 @@ class Weighted:
         """The prevalence at which the weighted likelihood is highest: the raw one, cut off at 0 and 1."""
         return min(1.0, max(0.0, self.prevalence)) if np.isfinite(self.prevalence) else float("nan")
 
-    def interval(self, level: float = 0.95) -> Interval:
+    @property
+    def variance(self) -> float:
+        """The square of the standard deviation."""
+        return self.stddev**2
+
+    def interval(self, level: float = 0.95, method: Literal["wald"] = "wald") -> Interval:
         """Return the normal approximation around the estimate, within [0, 1].
 
         Parameters
         ----------
         level : float
             Wanted coverage, strictly between 0 and 1.
+        method : {"wald"}
+            The only one: weights have no exact interval.
 
         Returns
         -------
         Interval
             Within [0, 1].
         """
+        if method != "wald":
+            _check.refuse("method", "be 'wald' for a weighted sample", method, "leave it out")
         return _normal(self.prevalence, self.stddev, 1 - _check.unit_interval("level", level))
 
 

@@ -34,7 +34,8 @@ class LinearFit:
     coefficients : array
         Least squares on the unbiased estimate of each respondent's outcome.
     covariance : array
-        HC3: of sampling and randomization together, whatever the errors' variances.
+        HC3: of sampling and randomization together, whatever the errors' variances; at least what the device
+        alone adds. Infinite where all answers are alike and the device may add nothing.
     respondents : int
 
     Examples
@@ -113,6 +114,8 @@ class LinearFit:
         """
         rows = self._rows(predictors)
         middle, quantile = rows @ self.coefficients, self._quantile(level)
+        if not np.isfinite(self.covariance).all():
+            return Interval(np.full(len(rows), -np.inf), np.full(len(rows), np.inf))
         half = quantile * np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))
         return Interval(middle - half, middle + half)
 
@@ -153,7 +156,9 @@ def linear_regression(design: Design, answers: Any, predictors: Any) -> LinearFi
     :math:`w = T^+ c`, whose expectation given the truth is the truth: :math:`Tw = c`. So the least-squares
     coefficients of the weights are unbiased for those of the truths, whatever their distribution. Their
     variance differs with the truth, and HC3 estimates the covariance all the same, a little too large rather
-    than too small.
+    than too small. Whatever is true of a respondent, the device gives the weight a variance of at least that
+    of one of the categories, :math:`s^2`; so the covariance is at least :math:`s^2(X^TX)^{-1}`, and where HC3
+    is less in some direction, as where all answers are alike, it is raised to that.
 
     Guarantee: none beyond the answers' own: see `randomized_predictor_regression`.
 
@@ -193,7 +198,7 @@ def linear_regression(design: Design, answers: Any, predictors: Any) -> LinearFi
         )
         remedy = "leave out what follows from other columns, or is the same for all"
         _check.refuse_state("predictors", "be linearly independent", found, remedy)
-    inverse = np.linalg.inv(gram * len(matrix))
+    inverse = np.asarray(np.linalg.inv(gram * len(matrix)), dtype=np.float64)
     leverage = np.einsum("ij,jk,ik->i", scaled, inverse, scaled)
     if (leverage > 1 - _ALONE).any():
         remedy = "leave out a column that is special to one respondent"
@@ -203,12 +208,33 @@ def linear_regression(design: Design, answers: Any, predictors: Any) -> LinearFi
     meat = (scaled * residual[:, None] ** 2).T @ scaled
     back = np.diag(np.concatenate([[1.0], 1 / width]))
     back[0, 1:] = -middle / width
+    covariance = _raised(inverse @ meat @ inverse, inverse, _least_variance(design, weights))
     return LinearFit(
         names=(INTERCEPT, *slopes),
         coefficients=back @ fitted,
-        covariance=back @ inverse @ meat @ inverse @ back.T,
+        covariance=back @ covariance @ back.T if np.isfinite(covariance).all() else covariance,
         respondents=len(outcome),
     )
+
+
+def _least_variance(design: Design, weights: NDArray[np.float64]) -> float:
+    """Return the least variance that the device gives an answer's weight, over what may be true."""
+    matrix = np.array([[float(mass) for mass in row] for row in design.transition])
+    apart = weights[None, :] - (matrix @ weights)[:, None]
+    return float((matrix * apart**2).sum(axis=1).min())
+
+
+def _raised(
+    estimated: NDArray[np.float64], inverse: NDArray[np.float64], least: float
+) -> NDArray[np.float64]:
+    """Return an estimated covariance, never below `least` times `inverse`; infinite if both are 0."""
+    if not (least or estimated.any()):
+        return np.diag(np.full(len(inverse), np.inf))
+    root = np.linalg.cholesky(inverse)
+    inner = np.linalg.solve(root, np.linalg.solve(root, estimated).T)
+    values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+    outward = root @ vectors
+    return np.asarray((outward * np.maximum(values, least)) @ outward.T)
 
 
 def _weights(design: Design) -> NDArray[np.float64]:

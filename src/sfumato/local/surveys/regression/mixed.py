@@ -50,7 +50,8 @@ class MixedLogisticFit:
     covariance : array
         By the observed information.
     group_stddev : float
-        The standard deviation of the groups' intercepts, in log odds; 0 where the answers show none.
+        The standard deviation of the groups' intercepts, in log odds; 0 where the answers show none, and NaN
+        where they say nothing of it: the likelihood is flat there, as where all answers are alike.
     log_likelihood : float
     respondents, groups : int
     unbounded : tuple of str
@@ -123,9 +124,12 @@ class MixedLogisticFit:
         Returns
         -------
         Interval
-            Its lower end is 0 where the answers do not exclude that.
+            Its lower end is 0 where the answers do not exclude that; all numbers from 0 where the estimate is
+            NaN.
         """
         wanted = _check.unit_interval("level", level)
+        if math.isnan(self.group_stddev):
+            return Interval(0.0, math.inf)
         best, problem = self._fitted.best, self._fitted.problem
         last = np.eye(len(best.coefficients))[-1]
         upper = math.exp(min(profile_bound(problem, best, last, wanted, _REACH), _REACH))
@@ -182,7 +186,9 @@ class MixedLogisticFit:
         given = predictor_matrix(predictors, self.names[1:])[1]
         eta = np.column_stack([np.ones(len(given)), given]) @ self._fitted.coefficients
         points, weights = hermgauss(_MARGINAL)
-        moved = eta[:, None] + math.sqrt(2) * self.group_stddev * points
+        # Where the deviation is NaN every chance is 0 or 1, whatever it is.
+        deviation = 0.0 if math.isnan(self.group_stddev) else self.group_stddev
+        moved = eta[:, None] + math.sqrt(2) * deviation * points
         return np.asarray(expit(moved) @ weights / math.sqrt(math.pi))
 
 
@@ -216,7 +222,8 @@ def mixed_logistic_regression(
     Raises
     ------
     ParameterError
-        If predictors are missing, not finite or linearly dependent, or there are fewer than two groups.
+        If predictors are missing, not finite or linearly dependent, or fewer than two groups have two
+        members.
 
     Notes
     -----
@@ -272,7 +279,7 @@ def mixed_logistic_regression(
         names=names,
         coefficients=coefficients[:count],
         covariance=covariance[:count, :count],
-        group_stddev=0.0 if deviation < _NONE else deviation,
+        group_stddev=0.0 if deviation < _NONE else math.nan if endless[count] else deviation,
         log_likelihood=max(best.height, fixed.height),
         respondents=len(said),
         groups=len(begins),
@@ -298,7 +305,8 @@ def _groups(groups: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         _check.refuse_type("groups", rule, groups, "leave out who has no group")
     _, which = np.unique(given.astype(str) if texts else given, return_inverse=True)
     sizes = np.bincount(which.ravel()) if len(which) else np.zeros(0, np.int64)
-    if len(sizes) < 2:
-        remedy = "take logistic_regression"
-        _check.refuse_state("groups", "be two or more", "there are fewer", remedy)
+    if int((sizes > 1).sum()) < 2:
+        remedy = "take logistic_regression, which has no intercepts of groups"
+        rule = "be two or more with two respondents or more"
+        _check.refuse_state("groups", rule, "there are fewer", remedy)
     return which.ravel().astype(np.int64), np.append(0, np.cumsum(sizes)[:-1]).astype(np.int64)

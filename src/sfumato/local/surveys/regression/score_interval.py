@@ -13,7 +13,7 @@ from typing import Final
 
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
-from scipy.special import ndtri
+from scipy.special import chdtri, ndtri
 
 from sfumato.local.surveys.regression.fitting import best_maximum, starts
 from sfumato.local.surveys.regression.likelihood import Array, Maximum, Problem
@@ -26,7 +26,10 @@ from sfumato.local.surveys.regression.profile_likelihood import (
 __all__ = ["penalized_maximum", "score_bounds", "score_statistic"]
 
 _NEAR: Final = 1e-6
-_STEPS: Final = 10
+_STEPS: Final = 16
+_GROWTH: Final = 1.6
+_GUARD: Final = 50
+"""Into how many parts the risk of an interval is split, of which the likelihood's guard takes one."""
 
 
 def score_statistic(problem: Problem, direction: Array, value: float, start: Array) -> tuple[float, Array]:
@@ -84,29 +87,44 @@ def penalized_maximum(problem: Problem, best: Maximum) -> Array:
 
 
 def score_bounds(
-    problem: Problem, middle: Array, direction: Array, level: float, *, reach: float
+    problem: Problem, best: Maximum, middle: Array, direction: Array, level: float, *, reach: float
 ) -> tuple[float, float]:
-    """Return the ends of the values around a maximum that the two-sided score test does not reject.
-
-    Values beyond a gap, which the test mostly accepts too, are left out.
+    r"""Return the smallest interval of the values that the two-sided score test does not reject.
 
     Parameters
     ----------
     problem : Problem
+    best : Maximum
+        Its maximum.
     middle : array
-        The coefficients of the maximum with Jeffreys' prior, around which the interval is.
+        The coefficients of the maximum with Jeffreys' prior, which the interval holds.
     direction : array
         The weights of the combination.
     level : float
         Wanted coverage.
     reach : float
         How far an end is looked for. An end that is not found there is infinite.
+
+    Notes
+    -----
+    The accepted values may have gaps; the interval spans them, so that it covers no less than the test
+    accepts. At values that the answers rule out the score says little, because hardly any respondent's chance
+    is still between 0 and 1. So the search to each side ends where twice the log likelihood is below its
+    maximum by more than the quantile of a chi-square at 1/50 of the interval's risk, with a degree of freedom
+    for each coefficient, which it seldom is at the true ones.
     """
-    target = float(ndtri((1 + level) / 2))
-    return _end(problem, middle, direction, target, -reach), _end(problem, middle, direction, target, reach)
+    unpenalized, target = replace(problem, reduced=False), float(ndtri((1 + level) / 2))
+    top = max(unpenalized.height(best.coefficients), unpenalized.height(middle))
+    lowest = top - float(chdtri(len(direction), (1 - level) / _GUARD)) / 2
+    lower, upper = (
+        _end(unpenalized, middle, direction, target, side * reach, lowest=lowest) for side in (-1.0, 1.0)
+    )
+    return lower, upper
 
 
-def _end(problem: Problem, at: Array, direction: Array, target: float, reach: float) -> float:
+def _end(
+    problem: Problem, at: Array, direction: Array, target: float, reach: float, *, lowest: float
+) -> float:
     """Return one end; the sign of the reach is its side."""
     middle, side = float(direction @ at), math.copysign(1.0, reach)
     path = {0.0: at}
@@ -117,14 +135,29 @@ def _end(problem: Problem, at: Array, direction: Array, target: float, reach: fl
         if distance not in known:
             value, start = middle + side * distance, extrapolated(path, distance)
             statistic, path[distance] = score_statistic(problem, direction, value, start)
-            known[distance] = -side * statistic - target
+            known[distance] = abs(statistic) - target
         return known[distance]
 
-    scale = standard_error(problem.expected_information(at), direction)
-    near, far = 0.0, min(target * scale, abs(reach) / _STEPS)
+    def ruled_out(distance: float) -> bool:
+        """Return whether the likelihood is that low, whatever the other coefficients are."""
+        if problem.height(path[distance]) >= lowest:
+            return False
+        value = middle + side * distance
+        return constrained_maximum(problem, direction, value, path[distance]).height < lowest
+
+    step = min(target * standard_error(problem.expected_information(at), direction), abs(reach) / _STEPS)
+    if step == 0:
+        return middle
     limit = abs(reach) + abs(middle)
-    while excess(far) < 0:
-        if far >= limit:
-            return math.copysign(math.inf, reach)
-        near, far = far, min(2 * far, far + max(abs(reach), far) / _STEPS, limit)
-    return middle + side * float(brentq(excess, near, far, xtol=max(1e-300, _NEAR * far), rtol=1e-9))
+    far, inside, outside = step, 0.0, math.inf
+    while True:
+        if excess(far) < 0:
+            inside, outside = far, math.inf
+        else:
+            outside = min(outside, far)
+        if far >= limit or (excess(far) >= 0 and ruled_out(far)):
+            break
+        far = min(_GROWTH * far, far + max(abs(reach), far) / _STEPS, limit)
+    if math.isinf(outside):
+        return math.copysign(math.inf, reach)
+    return middle + side * float(brentq(excess, inside, outside, xtol=max(1e-300, _NEAR * step), rtol=1e-9))

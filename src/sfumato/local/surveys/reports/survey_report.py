@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
@@ -18,6 +17,7 @@ from sfumato.local.surveys.estimates.category_shares import Shares
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.local.surveys.quantitative.number_design import NumberDesign
 from sfumato.local.surveys.quantitative.number_estimate import NumberEstimate
+from sfumato.local.surveys.reports.outward_decimals import PLACES, decimal_above, decimal_below
 from sfumato.local.surveys.sheets.analyst import chances, privacy
 from sfumato.local.surveys.sheets.blocks import Bars, Block, Heading, Listed, Page, Table, Text
 from sfumato.local.surveys.sheets.html import html_text
@@ -31,7 +31,6 @@ __all__ = ["SurveyReport"]
 Reported: TypeAlias = Prevalence | Shares | NumberEstimate
 _Row: TypeAlias = tuple[str, float, float, float, float]
 
-_PLACES: Final = 4
 _PRIOR: Final = Fraction(1, 10)
 _MISFIT: Final = 0.01
 _COVERING: Final = ("clopper-pearson", "bernstein", "hoeffding")
@@ -147,7 +146,7 @@ class SurveyReport:
         yield Heading(words.report_result)
         headings = words.report_estimate, words.report_stddev, words.report_lower, words.report_upper
         cells = (
-            (name, _near(value), _near(stddev), _down(lower), _up(upper))
+            (name, _near(value), _near(stddev), decimal_below(lower), decimal_above(upper))
             for name, value, stddev, lower, upper in rows
         )
         yield Table((words.report_quantity, *headings), tuple(cells))
@@ -163,7 +162,7 @@ class SurveyReport:
         yield Text(f"{interval} {covers}")
         yield Text(words.report_raw)
         if not isinstance(estimate, Shares) and estimate.misfit < _MISFIT:
-            yield Text(words.report_misfit.format(misfit=f"{_up(estimate.misfit)}"))
+            yield Text(words.report_misfit.format(misfit=f"{decimal_above(estimate.misfit)}"))
         if isinstance(estimate, NumberEstimate) and estimate.respondents:
             yield Heading(words.report_distribution)
             shares = estimate.distribution.maximum_likelihood.tolist()
@@ -194,7 +193,7 @@ class SurveyReport:
             odds = Fraction(design.odds)
             most = _PRIOR * odds / (1 - _PRIOR + _PRIOR * odds)
             least = _PRIOR / (_PRIOR + (1 - _PRIOR) * odds)
-            shown = {"least": _down(100 * least, 1), "most": _up(100 * most, 1)}
+            shown = {"least": decimal_below(100 * least, 1), "most": decimal_above(100 * most, 1)}
             yield Text(words.report_belief.format(prior=f"{float(100 * _PRIOR):g}", **shown))
 
     def _not_promised(self, words: Words) -> Iterator[Block]:
@@ -214,20 +213,4 @@ class SurveyReport:
 
 
 def _near(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.{_PLACES}f}"
-
-
-def _down(value: float | Fraction, places: int = _PLACES) -> str:
-    return _rounded(value, places, ROUND_FLOOR)
-
-
-def _up(value: float | Fraction, places: int = _PLACES) -> str:
-    return _rounded(value, places, ROUND_CEILING)
-
-
-def _rounded(value: float | Fraction, places: int, rounding: str) -> str:
-    """Return a decimal that is at or outside of the exact value."""
-    exact = Fraction(value)
-    scaled = exact * 10**places
-    whole = math.floor(scaled) if rounding == ROUND_FLOOR else math.ceil(scaled)
-    return f"{Decimal(whole).scaleb(-places):f}"
+    return "-" if math.isnan(value) else f"{value:.{PLACES}f}"

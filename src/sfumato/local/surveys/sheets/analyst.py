@@ -17,7 +17,7 @@ from sfumato.local.surveys.sheets.words import Words
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import text_above
 
-__all__ = ["analyst_page", "analyst_page_of_two", "chances", "privacy"]
+__all__ = ["analyst_page", "analyst_page_of_two", "chances", "estimator", "privacy"]
 
 _MARGINS: Final = (0.1, 0.05, 0.03, 0.02, 0.01)
 
@@ -34,7 +34,7 @@ def analyst_page(design: Design, words: Words, *, question: str) -> Page:
     blocks: list[Block] = [Text(question, loud=True), Text(repr(design), formula=True)]
     blocks += [Heading(words.chances), chances(design, words), Heading(words.estimator)]
     if isinstance(design, BinaryDesign):
-        blocks += _estimator(design, words)
+        blocks += estimator(design, words)
     else:
         blocks += _estimators(design, words)
     blocks += privacy(design, words)
@@ -95,7 +95,14 @@ def chances(design: Design, words: Words) -> Table:
     return Table(("", *answers), tuple((name, *map(str, row)) for name, row in rows_of))
 
 
-def _estimator(design: BinaryDesign, words: Words) -> list[Block]:
+def estimator(design: BinaryDesign, words: Words) -> list[Block]:
+    """Return the formula of the estimated prevalence.
+
+    Parameters
+    ----------
+    design : BinaryDesign
+    words : Words
+    """
     yes = label(design.answers[1], words)
     formula = f"{words.prevalence} = (r - {design.yes_if_false}) / {_bound(design.slope)}"
     stddev = f"stddev = sqrt(r (1 - r) / (n - 1)) / {_bound(abs(design.slope))}"

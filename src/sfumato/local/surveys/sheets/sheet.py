@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +12,7 @@ from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples
 from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
 from sfumato.local.surveys.quantitative.number_design import NumberDesign
+from sfumato.local.surveys.scores.sum_score import SumScore
 from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_two
 from sfumato.local.surveys.sheets.blocks import Page
 from sfumato.local.surveys.sheets.devices import Device
@@ -19,6 +21,7 @@ from sfumato.local.surveys.sheets.html import html_text
 from sfumato.local.surveys.sheets.number_pages import number_analyst_page, number_respondent_page
 from sfumato.local.surveys.sheets.plain import plain_text
 from sfumato.local.surveys.sheets.respondent import respondent_page
+from sfumato.local.surveys.sheets.score_pages import score_pages
 from sfumato.local.surveys.sheets.words import words_of
 
 __all__ = ["Sheet", "instruction_sheet"]
@@ -79,9 +82,9 @@ class Sheet:
 
 
 def instruction_sheet(
-    design: Design | UnrelatedQuestionTwoSamples,
+    design: Design | UnrelatedQuestionTwoSamples | SumScore,
     *,
-    question: str,
+    question: str | Sequence[str],
     other: str = "",
     language: str = "en",
     device: Device = "auto",
@@ -90,9 +93,10 @@ def instruction_sheet(
 
     Parameters
     ----------
-    design : Design or UnrelatedQuestionTwoSamples
+    design : Design, UnrelatedQuestionTwoSamples or SumScore
     question : str
-        The sensitive question; answered by yes or no, by one of the categories, or by a number.
+        The sensitive question; answered by yes or no, by one of the categories, or by a number. Of a
+        `SumScore`, a list with one for each of its designs, which have no harmless question.
     other : str
         The harmless question, of the designs that have one; an `UnrelatedNumber` may leave it to a device.
     language : {"en", "de", "fr", "es"}
@@ -112,8 +116,12 @@ def instruction_sheet(
     True
     """
     words = words_of(language)
-    asked: object = question
-    if not isinstance(asked, str) or not asked.strip():
+    if isinstance(design, SumScore):
+        if other:
+            _check.refuse("other", "be left out", other, "the questions of a score use a device alone")
+        pages_of = score_pages(design, words, questions=question, device=device)
+        return Sheet(pages=pages_of, language=language)
+    if not isinstance(question, str) or not question.strip():
         _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
     if isinstance(design, NumberDesign):
         first = number_respondent_page(design, words, question=question, other=other, device=device)

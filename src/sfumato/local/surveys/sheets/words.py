@@ -65,6 +65,9 @@ class Words:
     prior: str
     follow: str
     sample: str
+    score_question: str
+    score_estimator: str
+    score_privacy: str
     analyst: str
     chances: str
     if_true: str

@@ -1,0 +1,1 @@
+export { means } from "./protocols/means.js";

@@ -1,0 +1,1 @@
+export { vectors } from "./protocols/projections.js";

@@ -1,0 +1,1 @@
+"""Comparison: a guarantee among the public records of deployments that protect the same unit."""
