@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from sfumato.server import Shuffler
-from sfumato.server.counters import COUNTED, Counters
+from sfumato.server.monitoring.counters import COUNTED, Counters
 from tests.golden.local.making import ANALYST, SHUFFLER, collection
 from tests.golden.server import making
 

@@ -15,9 +15,9 @@ import pytest
 from sfumato import server
 from sfumato.errors import MissingExtra, ParameterError
 from sfumato.server import Shuffler
-from sfumato.server.counters import Counters
 from sfumato.server.group_commit import GroupCommit, NotStored
 from sfumato.server.limits import Limits
+from sfumato.server.monitoring.counters import Counters
 from sfumato.server.periods.collection_window import CollectionWindow
 from sfumato.server.shared_limits import Busy
 from sfumato.server.web import Front

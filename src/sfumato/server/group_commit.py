@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from sfumato.server.collector import Collector
-from sfumato.server.counters import Counters
 from sfumato.server.limits import Limits
+from sfumato.server.monitoring.counters import Counters
 from sfumato.server.shared_limits import Busy, SharedLimits
 from sfumato.server.token_bucket import TokenBucket
 

@@ -21,7 +21,7 @@ from sfumato.server.admission import Admission, allow_files, origin
 from sfumato.server.cross_origin import CrossOrigin
 from sfumato.server.limits import Limits
 from sfumato.server.listening import Listening
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.operator_log import OperatorLog
 
 __all__ = [
     "Sockets",

@@ -12,12 +12,12 @@ from sfumato.local.device.base.public_question import PublicQuestion
 from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.local.device.shuffle.sparse_collection import SparseCollection
 from sfumato.server.collector import Collector
-from sfumato.server.counters import Counters
 from sfumato.server.group_commit import GroupCommit
 from sfumato.server.http_process import opened_sockets
 from sfumato.server.listening import Listening
 from sfumato.server.local_collector import LocalCollector
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.counters import Counters
+from sfumato.server.monitoring.operator_log import OperatorLog
 from sfumato.server.shuffler import Shuffler
 from sfumato.server.web import Front
 

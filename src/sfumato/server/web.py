@@ -19,10 +19,10 @@ from sfumato.server.asgi import (
     header_of,
 )
 from sfumato.server.collector import Collector
-from sfumato.server.counters import Counters
 from sfumato.server.group_commit import GroupCommit, NotStored
 from sfumato.server.limits import Limits
-from sfumato.server.metrics import CONTENT_TYPE, openmetrics
+from sfumato.server.monitoring.counters import Counters
+from sfumato.server.monitoring.metrics import CONTENT_TYPE, openmetrics
 from sfumato.server.periods.collection_window import CollectionWindow
 from sfumato.server.request_room import NoRoom
 from sfumato.server.shared_limits import Busy
@@ -68,7 +68,7 @@ class Front:
     to seal for, if it is a shuffler. ``GET /v1/batches/N``: a released batch, for who has the analyst's word;
     not where there is no analyst. ``GET /healthz``: whether reports can be stored.
     ``GET /metrics``, at the operator's port alone, which has no other path but that one: see
-    `sfumato.server.metrics`.
+    `sfumato.server.monitoring.metrics`.
     """
 
     def __init__(

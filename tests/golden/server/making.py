@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from sfumato.server import Shuffler
-from sfumato.server.counters import COUNTED, Counters
+from sfumato.server.monitoring.counters import COUNTED, Counters
 from tests.golden.local.making import SHUFFLER, collection
 
 FIRST, LATER = range(3), range(3, 4)

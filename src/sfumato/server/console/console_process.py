@@ -10,7 +10,7 @@ from sfumato.server.console.console import Console
 from sfumato.server.console.settings import ConsoleSettings
 from sfumato.server.http_process import check_certificate, listening_socket, run_application
 from sfumato.server.limits import Limits
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.operator_log import OperatorLog
 
 __all__ = ["serve_console"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, Final, final
 
 from sfumato.server.asgi import Receive, Refused, Send, answer, answer_json, answer_refused
-from sfumato.server.counters import Counters
 from sfumato.server.hosting.hosted_collection import HostedCollection
-from sfumato.server.metrics import CONTENT_TYPE, openmetrics
+from sfumato.server.monitoring.counters import Counters
+from sfumato.server.monitoring.metrics import CONTENT_TYPE, openmetrics
 
 __all__ = ["CollectionsFront"]
 

@@ -13,7 +13,6 @@ from typing import Final, final
 from sfumato import _check
 from sfumato._durable import sync_folder
 from sfumato.errors import SfumatoError
-from sfumato.server.counters import Counters
 from sfumato.server.hosting.collection_settings import CollectionSettings
 from sfumato.server.hosting.collections_front import CollectionsFront
 from sfumato.server.hosting.configuration import Configuration
@@ -21,7 +20,8 @@ from sfumato.server.hosting.hosted_collection import HostedCollection
 from sfumato.server.hosting.reload_changes import reload_changes, reload_message
 from sfumato.server.hosting.service_settings import SETTINGS, ServiceSettings
 from sfumato.server.http_process import opened_sockets
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.counters import Counters
+from sfumato.server.monitoring.operator_log import OperatorLog
 from sfumato.server.shared_limits import SharedLimits
 from sfumato.server.store_file import refuse_folder
 

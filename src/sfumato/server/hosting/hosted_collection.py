@@ -6,11 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import Final, final
 
-from sfumato.server.counters import Counters
 from sfumato.server.group_commit import GroupCommit
 from sfumato.server.hosting.collection_settings import CollectionSettings
 from sfumato.server.limits import Limits
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.counters import Counters
+from sfumato.server.monitoring.operator_log import OperatorLog
 from sfumato.server.shared_limits import SharedLimits
 from sfumato.server.web import Front
 

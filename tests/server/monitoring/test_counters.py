@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.server.counters import COUNTED, Counters
+from sfumato.server.monitoring.counters import COUNTED, Counters
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sfumato.server.counters import Counters
+from sfumato.server.monitoring.counters import Counters
 counters = Counters(Path(sys.argv[1]))
 for _ in range(1000):
     counters.add("late")

@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.server import Listening, Visitor, serve
-from sfumato.server.operator_log import OperatorLog
+from sfumato.server.monitoring.operator_log import OperatorLog
 from tests.server.setting import SHUFFLER, Process, collection, envelope, running
 
 MADE = collection(5)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sfumato.server.collector import Collector
-from sfumato.server.counters import Counters
+from sfumato.server.monitoring.counters import Counters
 
 __all__ = ["CONTENT_TYPE", "Watched", "openmetrics"]
 

@@ -1,0 +1,1 @@
+"""What an operator sees of a service: counters, metrics and the log."""
