@@ -5,8 +5,10 @@ a cookie of that browser and nowhere else, so that a code of somebody else's sig
 many sign-ins that are never ended cost nothing here. That cookie is ``SameSite=Lax``, since the provider's
 page sends the browser back.
 
-References ---------- OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (the issuer in the
-answer); RFC 9700, sections 2.1 and 4.7.
+References
+----------
+OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (the issuer in the answer); RFC 9700, sections
+2.1 and 4.7.
 """
 
 from __future__ import annotations
@@ -55,8 +57,10 @@ class OidcSignIn:
     now : callable
         Seconds since 1970.
 
-    Notes ----- A sign-in takes 10 minutes at most, and is over when this process starts anew. The provider is
-    asked for at most four at a time.
+    Notes
+    -----
+    A sign-in takes 10 minutes at most, and is over when this process starts anew. The provider is asked for
+    at most four at a time.
     """
 
     def __init__(

@@ -44,8 +44,10 @@ class OidcProvider:
     now : callable
         Seconds since 1970.
 
-    Notes ----- Every method may wait for the network, 10 seconds at most for each answer, and raises
-    `SourceError` if there is none. For any number of threads.
+    Notes
+    -----
+    Every method may wait for the network, 10 seconds at most for each answer, and raises `SourceError` if
+    there is none. For any number of threads.
     """
 
     def __init__(self, settings: OidcSettings, *, now: Callable[[], float] = time.time) -> None:
