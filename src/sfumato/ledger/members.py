@@ -72,7 +72,7 @@ class Members:
         -------
         tuple of Member
         """
-        return self._book.read().members.members()
+        return self._book.read(lambda roll: roll.members.members())
 
     def of(self, name: str) -> Member:
         """Return one member.
@@ -242,4 +242,4 @@ class Members:
         tuple of BudgetRequested
             Each with ``analyst``, ``budget`` and ``purpose``.
         """
-        return self._book.read().members.wishes()
+        return self._book.read(lambda roll: roll.members.wishes())

@@ -8,7 +8,7 @@ from sfumato import _check
 from sfumato.ledger.log.approval import Approval
 from sfumato.ledger.log.review_book import ReviewBook
 from sfumato.ledger.log.review_events import Approved, Published, Returned, ReviewRequested, Withdrawn
-from sfumato.ledger.log.review_roll import Review
+from sfumato.ledger.log.review_roll import Review, ReviewRoll
 from sfumato.ledger.log.words import check_comment, check_name
 
 __all__ = ["Reviews"]
@@ -83,7 +83,8 @@ class Reviews:
         ParameterError
             No release was stored with this charge.
         """
-        return self._book.read().review(_number(number))
+        wanted = _number(number)
+        return self._book.read(lambda roll: roll.review(wanted))
 
     def all(self, state: str = "") -> tuple[Review, ...]:
         """Return all releases that ever were in review, in order of their charges.
@@ -100,7 +101,7 @@ class Reviews:
         states = ("", "requested", "approved", "returned", "published", "withdrawn")
         if state not in states:
             _check.refuse("state", f"be one of {', '.join(states[1:])}", state, "leave it out for all")
-        return tuple(review for review in self._book.read().reviews() if state in ("", review.state))
+        return tuple(review for review in self._book.read(ReviewRoll.reviews) if state in ("", review.state))
 
     def request(self, number: int, *, by: str, comment: str = "") -> None:
         """Ask that a release be reviewed.
@@ -144,8 +145,8 @@ class Reviews:
         ParameterError
             No release was stored with this charge.
         """
-        name, words = check_name("by", by), check_comment(comment)
-        return self._book.read().approval(_number(number), name, words)
+        wanted, name, words = _number(number), check_name("by", by), check_comment(comment)
+        return self._book.read(lambda roll: roll.approval(wanted, name, words))
 
     def approve(self, approval: Approval, signature: bytes) -> None:
         """Record a reviewer's approval.
@@ -167,15 +168,20 @@ class Reviews:
         """
         _check.instance("approval", approval, Approval, "pass what reviews.approval(number, by=) returned")
         _check.instance("signature", signature, bytes, "pass what approval.sign(key) returned")
-        roll = self._book.read()
-        if roll.approval(approval.number, approval.by, approval.comment) != approval:
+
+        def expected(roll: ReviewRoll) -> tuple[Approval, str | None]:
+            meant = roll.approval(approval.number, approval.by, approval.comment)
+            return meant, roll.members.key_of(approval.by)
+
+        meant, public_key = self._book.read(expected)
+        if meant != approval:
             found = "it is about another release or ledger"
             _check.refuse_state("approval", "be about this release", found, "sign reviews.approval(number)")
         self._book.write(
             Approved(
                 number=approval.number,
                 by=approval.by,
-                public_key=roll.members.key_of(approval.by) or "",
+                public_key=public_key or "",
                 signature=signature.hex(),
                 comment=approval.comment,
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.event_log import EventLog, LogFollower, Snapshot
 from sfumato.ledger.log.member_events import MemberBody
@@ -9,6 +12,8 @@ from sfumato.ledger.log.review_events import ReviewBody
 from sfumato.ledger.log.review_roll import ReviewRoll
 
 __all__ = ["ReviewBook"]
+
+T = TypeVar("T")
 
 
 class ReviewBook:
@@ -27,10 +32,16 @@ class ReviewBook:
         self._roll = ReviewRoll(identity)
         self._follower = LogFollower()
 
-    def read(self) -> ReviewRoll:
-        """Return the state now."""
+    def read(self, question: Callable[[ReviewRoll], T]) -> T:
+        """Return what the state now answers; no other thread changes it meanwhile.
+
+        Parameters
+        ----------
+        question : callable
+            It must return nothing that changes later.
+        """
         with self._log.transaction(write=False, ahead=self._follower.ahead) as snapshot:
-            return self._read_on(snapshot)
+            return question(self._read_on(snapshot))
 
     def write(self, body: MemberBody | ReviewBody) -> None:
         """Record an event that the rules allow, else raise `ParameterError`: one transaction."""

@@ -7,8 +7,8 @@ page sends the browser back.
 
 References
 ----------
-OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (the issuer in the
-answer); RFC 9700, sections 2.1 and 4.7.
+OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (the issuer in the answer); RFC 9700, sections
+2.1 and 4.7.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class OidcSignIn:
 
     Notes
     -----
-    A sign-in takes 10 minutes at most, and is over when this process starts anew. The provider is
-    asked for at most four at a time.
+    A sign-in takes 10 minutes at most, and is over when this process starts anew. The provider is asked for
+    at most four at a time.
     """
 
     def __init__(

@@ -46,8 +46,8 @@ class OidcProvider:
 
     Notes
     -----
-    Every method may wait for the network, 10 seconds at most for each answer, and raises
-    `SourceError` if there is none. For any number of threads.
+    Every method may wait for the network, 10 seconds at most for each answer, and raises `SourceError` if
+    there is none. For any number of threads.
     """
 
     def __init__(self, settings: OidcSettings, *, now: Callable[[], float] = time.time) -> None:

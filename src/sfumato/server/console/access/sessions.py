@@ -23,7 +23,6 @@ from sfumato import _check
 
 __all__ = ["Session", "Sessions"]
 
-_MOST: Final = 10_000
 _EACH: Final = 16
 
 
@@ -64,20 +63,27 @@ class Sessions:
         Seconds without a request after which a session is over.
     longest : float
         Seconds after which it is over in any case.
+    most : int
+        Maximum number of sessions; beyond it the one that was used longest ago ends.
     now : callable
         Seconds of a clock that never goes back.
 
     Notes
     -----
-    An identifier has 256 random bits, and only its SHA-256 is in memory. A member has at most 16
-    sessions, and all together 10,000; beyond that the one that was used longest ago ends. Not for several
-    threads.
+    An identifier has 256 random bits, and only its SHA-256 is in memory. A member has at most 16 sessions, of
+    which the one that was used longest ago ends for another. Not for several threads.
     """
 
     def __init__(
-        self, *, idle: float = 1800.0, longest: float = 28_800.0, now: Callable[[], float] = time.monotonic
+        self,
+        *,
+        idle: float = 1800.0,
+        longest: float = 28_800.0,
+        most: int = 10_000,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._idle, self._longest = _check.positive("idle", idle), _check.positive("longest", longest)
+        self._most = _check.integer("most", most, minimum=1)
         self._now = now
         self._known: dict[bytes, Session] = {}
 
@@ -103,7 +109,7 @@ class Sessions:
         own = [key for key, session in self._known.items() if session.name == name]
         for key in own[: max(0, len(own) - _EACH + 1)]:
             del self._known[key]
-        while len(self._known) >= _MOST:
+        while len(self._known) >= self._most:
             del self._known[next(iter(self._known))]
         number = secrets.token_urlsafe(32)
         self._known[_key(number)] = Session(

@@ -90,9 +90,9 @@ class CsrfGuard:
 
     Notes
     -----
-    It stands behind `BodyGuard` and `Identification`. The key is this process's own: after a new
-    start, a page must be loaded anew before its form is sent. A token that is found out is of no use with
-    another cookie.
+    It stands behind `BodyGuard` and `Identification`. The key is this process's own: after a new start, a
+    page must be loaded anew before its form is sent. A token that is found out is of no use with another
+    cookie.
     """
 
     def __init__(
