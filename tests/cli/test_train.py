@@ -46,7 +46,9 @@ def predicted(people: Path, model: Path) -> None:
     rows.write_text("town,age\nA,95\nB,5\n")
     done = CliRunner().invoke(app, ["predict", str(model), str(rows), "--format", "json"])
     assert done.exit_code == 0, done.output
-    first, second = json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert found["format"] == "sfumato.predictions"
+    first, second = found["rows"]
     assert (first["rich"], second["rich"]) == ("yes", "no")
     assert 0.5 <= first["probability"] <= 1.0
 

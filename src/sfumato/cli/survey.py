@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from enum import Enum
 from pathlib import Path
@@ -14,7 +13,9 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.input.columns import is_blank, read_column
+from sfumato.cli.output.facts import print_json, say
 from sfumato.cli.output.writing import write_text
 from sfumato.local import surveys
 from sfumato.local.surveys.sheets.respondent import label
@@ -51,6 +52,7 @@ class Kind(Enum):
 
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
+_SHEET, _REPORT = Format("sfumato.survey-sheet"), Format("sfumato.survey-report")
 _CHANCES: Final = "Parameters of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 _REPORTS: Final = (".html", ".txt")
@@ -99,6 +101,7 @@ def design_sheet(
     output: Annotated[
         Path | None, typer.Option("--output", help="A file *.html, *.txt or *.svg; else text is printed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a sheet to print: a page for the respondents, and one for the analyst."""
     made = _design(design, chance, categories)
@@ -110,12 +113,12 @@ def design_sheet(
         device=device,  # type: ignore[arg-type]
     )
     if output is None:
-        typer.echo(sheet.text().replace("\f", "\n\n"))
+        _print_text(_SHEET, sheet.text().replace("\f", "\n\n"), as_json=as_json)
         return
     if output.suffix.lower() not in _SUFFIXES:
         _check.refuse("output", f"end with {', '.join(_SUFFIXES)}", str(output), "the ending is the format")
     forms = {".html": sheet.html, ".txt": sheet.text, ".svg": sheet.svg}
-    write_text(output, forms[output.suffix.lower()]())
+    _write_text(_SHEET, output, forms[output.suffix.lower()](), as_json=as_json)
 
 
 @app.command()
@@ -130,7 +133,7 @@ def analyse(
     separator: Separator = None,
     level: Level = 0.95,
     method: Method = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate a prevalence, the shares of categories or a mean from randomized answers."""
     made = _of_one_sample(_design(design, chance, categories), design)
@@ -148,7 +151,7 @@ def analyse(
             "epsilon": None if math.isinf(made.epsilon) else made.epsilon,
             "estimates": shown,
         }
-        typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if one else {}))))
+        print_json(_FORMAT, facts | ({"misfit": estimate.misfit} if one else {}))
         return
     for name, value, stddev, lower, upper in rows:
         typer.echo(
@@ -178,6 +181,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", help="A file *.html or *.txt; else text is printed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the report of one survey: what was found, how it was asked, and what an answer shows."""
     if output is not None and output.suffix.lower() not in _REPORTS:
@@ -188,9 +192,20 @@ def report(
         question=question, estimate=estimate, level=level, method=method, left_out=left, language=language
     )
     if output is None:
-        typer.echo(found.text())
+        _print_text(_REPORT, found.text(), as_json=as_json)
     else:
-        write_text(output, found.html() if output.suffix.lower() == ".html" else found.text())
+        text = found.html() if output.suffix.lower() == ".html" else found.text()
+        _write_text(_REPORT, output, text, as_json=as_json)
+
+
+def _print_text(kind: Format, text: str, *, as_json: bool) -> None:
+    say(kind, {"output": None, "text": text}, text, as_json=as_json)
+
+
+def _write_text(kind: Format, output: Path, text: str, *, as_json: bool) -> None:
+    write_text(output, text)
+    if as_json:
+        print_json(kind, {"output": str(output), "text": None})
 
 
 def _of_one_sample(made: object, kind: Kind) -> Any:

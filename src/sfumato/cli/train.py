@@ -11,6 +11,7 @@ import pyarrow.parquet
 import typer
 
 from sfumato import _check, learning
+from sfumato.cli.input.arguments import AlwaysJson
 from sfumato.cli.opening import Types, types_of
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.writing import Format, check_output
@@ -78,6 +79,7 @@ def train(
             help="With --checkpoint: the key that seals its secrets; beside the ledger, if that is a file.",
         ),
     ] = None,
+    as_json: AlwaysJson = True,
 ) -> None:
     """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
     check_output(Format.JSON, output)
