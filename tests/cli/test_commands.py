@@ -61,8 +61,8 @@ def ledger(tmp_path: Path) -> Path:
     return path
 
 
-PROSE = {"demo", "local serve", "shuffle serve", "dap serve"}
-"""A story, and services, which write logs (``--json-log``)."""
+PROSE = {"demo", "completion", "local serve", "shuffle serve", "dap serve"}
+"""A story, a script, and services, which write logs (``--json-log``)."""
 
 
 def test_every_command_and_option_is_in_the_docs() -> None:
@@ -124,6 +124,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "survey report",
         "anonymity check",
         "anonymity generalize",
+        "completion",
         "demo",
         "synth",
     }

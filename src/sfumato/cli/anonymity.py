@@ -32,7 +32,9 @@ from sfumato.errors import ParameterError
 __all__ = ["app", "hierarchies_of", "microdata_of"]
 
 app = typer.Typer(
-    help="Measure how anonymous a table is, and generalise it, for its curator.", no_args_is_help=True
+    add_completion=False,
+    help="Measure how anonymous a table is, and generalise it, for its curator.",
+    no_args_is_help=True,
 )
 
 _GENERALIZATION = Format("sfumato.generalization", 1)

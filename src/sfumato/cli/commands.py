@@ -115,6 +115,10 @@ class _Commands(LazyGroup):
         "anonymity": LazyCommand(
             "sfumato.cli.anonymity:app", "Measure how anonymous a table is, for its curator."
         ),
+        "completion": LazyCommand(
+            "sfumato.cli.completion.completing:completion",
+            "Print a script that completes commands, options and their values in bash, zsh or fish.",
+        ),
         "demo": LazyCommand(
             "sfumato.cli.demos.demo:demo",
             "Ask real census data three questions: answered, partly hidden, and in the end refused.",
@@ -162,6 +166,7 @@ app = typer.Typer(
     name="sfumato",
     help="Differentially private answers from a table of people, counted in a ledger.",
     no_args_is_help=True,
+    add_completion=False,  # 'sfumato completion' starts no Python at each Tab
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

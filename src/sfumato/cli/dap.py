@@ -33,6 +33,7 @@ from sfumato.server.limits import Limits
 __all__ = ["app"]
 
 app = typer.Typer(
+    add_completion=False,
     help="Sum measurements over two aggregators, of whom neither sees one (DAP, draft 16).",
     no_args_is_help=True,
 )

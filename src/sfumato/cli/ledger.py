@@ -41,6 +41,7 @@ _ACCOUNTS, _GRANT = Wire("sfumato.ledger-accounts", 1), Wire("sfumato.ledger-gra
 _HEAD = "pass what 'sfumato ledger head' printed"
 
 app = typer.Typer(
+    add_completion=False,
     help="Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
     no_args_is_help=True,
 )

@@ -33,7 +33,9 @@ from sfumato.server.hosting.collection_settings import PLAIN
 __all__ = ["Asked", "app"]
 
 app = typer.Typer(
-    help="Collect from devices that trust nobody: plan, randomize, count.", no_args_is_help=True
+    add_completion=False,
+    help="Collect from devices that trust nobody: plan, randomize, count.",
+    no_args_is_help=True,
 )
 
 _ESTIMATE, _PLAN = Format("sfumato.local-estimate"), Format("sfumato.local-plan")

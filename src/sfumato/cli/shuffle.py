@@ -32,7 +32,11 @@ from sfumato.server.shuffler import collection_of
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    help="Mix the reports of many people before anybody sees them.",
+    no_args_is_help=True,
+)
 app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256

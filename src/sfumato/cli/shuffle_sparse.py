@@ -24,7 +24,9 @@ from sfumato.privacy._outward import text_above
 
 __all__ = ["SUBMITTED", "sparse"]
 
-sparse = typer.Typer(help="Count texts of an unknown domain, above a threshold.", no_args_is_help=True)
+sparse = typer.Typer(
+    add_completion=False, help="Count texts of an unknown domain, above a threshold.", no_args_is_help=True
+)
 
 SUBMITTED: Final = Format("sfumato.shuffle-submitted")
 """What a service took."""

@@ -24,7 +24,9 @@ from sfumato.privacy._outward import text_above
 
 __all__ = ["Kind", "app"]
 
-app = typer.Typer(help="Ask a question so that no answer betrays anybody.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False, help="Ask a question so that no answer betrays anybody.", no_args_is_help=True
+)
 
 
 class Kind(Enum):
