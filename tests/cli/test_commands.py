@@ -125,6 +125,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "anonymity check",
         "anonymity generalize",
         "completion",
+        "init",
         "demo",
         "synth",
     }

@@ -86,6 +86,10 @@ class _Commands(LazyGroup):
             "sfumato.cli.predicting:evaluate",
             "Estimate how many rows a model classifies correctly: a noisy count, which is charged.",
         ),
+        "init": LazyCommand(
+            "sfumato.cli.configuring.initializing:init",
+            "Write a commented configuration with every setting, its meaning and its default.",
+        ),
         "ledger": LazyCommand(
             "sfumato.cli.ledger:app",
             "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",

@@ -30,7 +30,7 @@ from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy._outward import text_above
 from sfumato.server.hosting.collection_settings import PLAIN
 
-__all__ = ["Asked", "app"]
+__all__ = ["PORT", "Asked", "app"]
 
 app = typer.Typer(
     add_completion=False,
@@ -42,7 +42,9 @@ _ESTIMATE, _PLAN = Format("sfumato.local-estimate"), Format("sfumato.local-plan"
 _PROTOCOL, _REPORTS = Format("sfumato.local-protocol-written"), Format("sfumato.local-reports")
 _BUDGET, _COUNTS = Format("sfumato.local-budget"), Format("sfumato.local-counts")
 _COLUMN: Final = "report"
-_PORT: Final = 8421
+PORT: Final = 8421
+"""Of the service, unless another is named."""
+
 
 Protocol: TypeAlias = Annotated[Path, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")]
 Domain: TypeAlias = Annotated[
@@ -225,11 +227,11 @@ def serve(
     """Collect reports from devices over HTTP until it is asked to end."""
     if config is not None:
         unused = {"the protocol's file": file, "--name": name, "--batch-size": batch_size}
-        serve_configured(config, PLAIN, options, _PORT, unused=unused)
+        serve_configured(config, PLAIN, options, PORT, unused=unused)
         return
     if file is None:
         _check.refuse("the protocol's file", "be given without --config", None, "name it")
-    place, listening = alone(options, _PORT)
+    place, listening = alone(options, PORT)
     question = local.device.PublicQuestion(randomizer=_protocol(file).device, name=name or "")
     size = {} if batch_size is None else {"batch_size": batch_size}
     server.serve_local(question, place, listening=listening, **size)

@@ -30,7 +30,7 @@ from sfumato.privacy._outward import text_above
 from sfumato.server.hosting.collection_settings import SHUFFLED
 from sfumato.server.shuffler import collection_of
 
-__all__ = ["app"]
+__all__ = ["PORT", "app"]
 
 app = typer.Typer(
     add_completion=False,
@@ -40,7 +40,9 @@ app = typer.Typer(
 app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256
-_PORT: Final = 8420
+PORT: Final = 8420
+"""Of the service, unless another is named."""
+
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
 _KEY, _COLLECTION = Format("sfumato.shuffle-key"), Format("sfumato.shuffle-collection")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
@@ -121,12 +123,12 @@ def serve_collection(
 ) -> None:
     """Run the shuffler of a collection, or of all collections of a file, until it is asked to end."""
     if config is not None:
-        serve_configured(config, SHUFFLED, options, _PORT, unused={"COLLECTION": file, "--key": key})
+        serve_configured(config, SHUFFLED, options, PORT, unused={"COLLECTION": file, "--key": key})
         return
     if file is None or key is None:
         name = "COLLECTION" if file is None else "--key"
         _check.refuse(name, "be given without --config", None, "name the collection's file and the key's")
-    place, listening = alone(options, _PORT)
+    place, listening = alone(options, PORT)
     specification = _read(file)
     server.serve(
         collection_of(specification),
