@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 from sfumato import _check
+from sfumato._display import html_facts
 from sfumato._wire import NUMBER, Format, canonical, optional
 from sfumato.audit.event_search import EventSearch
 from sfumato.audit.events import Event
@@ -19,6 +20,7 @@ from sfumato.audit.outcome_encoding import OutcomeEncoder
 from sfumato.audit.repeated_runs import PairRun, in_turn, runner, single_call
 from sfumato.audit.side_channels.observed_runs import ObservedRuns
 from sfumato.audit.side_channels.observers import OBSERVABLE, Observer, as_observers
+from sfumato.audit.verdict import verdict_facts
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.randomness.source import Rng
@@ -96,11 +98,23 @@ class Audit:
     ignored: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        facts = verdict_facts(self) | {
+            "event": str(self.event),
+            "inputs": str(self.pair),
+            "seen": f"{self.hits[0]} and {self.hits[1]} times, in {self.tested} runs on each",
+        }
+        named = {fact: ", ".join(names) for fact, names in self._looked_at.items() if names}
+        return html_facts("Audit", facts | named)
+
+    @property
+    def _looked_at(self) -> dict[str, Sequence[str]]:
+        unobserved = [each for each in OBSERVABLE if each not in self.observed]
+        return {"not looked at": self.ignored, "observed": self.observed, "not observed": unobserved}
+
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        unobserved = [each for each in OBSERVABLE if each not in self.observed]
-        facts = {"not looked at": self.ignored, "observed": self.observed, "not observed": unobserved}
-        seen = "".join(f"; {fact}: {', '.join(names)}" for fact, names in facts.items() if names)
+        seen = "".join(f"; {fact}: {', '.join(names)}" for fact, names in self._looked_at.items() if names)
         minimum = text_below(self.epsilon_lower, 4)
         return (
             f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "

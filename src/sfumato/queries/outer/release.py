@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
 
 from sfumato import _check
+from sfumato.errors import LedgerError
 from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -103,7 +105,23 @@ class PostprocessedRelease:
         return as_text(self.to_arrow(), self._promise)
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_arrow(), self._promise)
+        wide = self.to_arrow(intervals=True)
+        return as_html(self.to_arrow(), self._promise, facts=self._facts, intervals=wide)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What a notebook says below the rows: intervals, cost, receipts, and what is left now."""
+        epsilon, delta = self.cost
+        facts = {"in brackets": "95 % intervals for the bounded answer, where they follow"}
+        facts["cost"] = f"({epsilon:g}, {delta:g})-DP" if epsilon else "nothing: paid before"
+        for number, each in enumerate(self.releases, 1):
+            if each.receipt is not None:
+                facts[f"receipt {number}"] = str(each.receipt)
+        account = self.releases[0].account if self.releases else None
+        if account is not None:
+            with suppress(LedgerError):  # the ledger was closed since, or is not to be reached
+                facts["left"] = str(account.remaining(self.delta))
+        return facts
 
     @property
     def _promise(self) -> str:

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterator, Mapping
-from decimal import Decimal
 
 import pyarrow as pa
+
+from sfumato._display import html_table, printable, shown
 
 __all__ = ["as_html", "as_text", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
 _WIDEST_CELL = 40
-
-
-def printable(text: str) -> str:
-    r"""Return a text that cannot steer a terminal: what is not printable is written as an escape.
-
-    Examples
-    --------
-    >>> print(printable("Iowa" + chr(0x202E)))
-    Iowa\u202e
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def shown(value: object) -> str:
-    """Return a value as a person reads it; of a list of values with their counts these.
-
-    Examples
-    --------
-    >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
-    ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
-    >>> shown(Decimal("1270.500000000"))
-    '1,270.5'
-    >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
-    'Iowa (2,839), NULL (7)'
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, dict):
-        first, *others = map(shown, value.values())
-        return f"{first} ({', '.join(others)})"
-    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return ", ".join(map(shown, value))
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return printable(str(value))
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    whole, point, part = (
-        f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
-    )
-    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 
 
 def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
@@ -122,24 +82,14 @@ def as_html(
     """
     head, *rows = _rows(table, keys, _MAX_HTML_ROWS)
     beside = {} if intervals is None else _beside(table, intervals)
-    names = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{html.escape(cell)}{beside[column][index] if column in beside else ''}</td>"
+    noted = (
+        [
+            (cell, beside[column][index]) if column in beside else cell
             for column, cell in zip(table.column_names, row, strict=True)
-        )
-        + "</tr>"
+        ]
         for index, row in enumerate(rows)
     )
-    more = "".join(f"<p>{html.escape(line)}</p>" for line in _more(table, _MAX_HTML_ROWS))
-    said = "".join(
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(printable(text))}</dd>"
-        for name, text in (facts or {}).items()
-    )
-    caption = f"<caption>{html.escape(printable(footer))}</caption>"
-    listed = f"<dl>{said}</dl>" if said else ""
-    return f"<table>{caption}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more}{listed}"
+    return html_table(footer, head, noted, more="".join(_more(table, _MAX_HTML_ROWS)), facts=facts)
 
 
 def _beside(table: pa.Table, intervals: pa.Table) -> dict[str, list[str]]:
@@ -156,7 +106,7 @@ def _beside(table: pa.Table, intervals: pa.Table) -> dict[str, list[str]]:
 def _interval(low: object, high: object) -> str:
     if low is None or high is None or isinstance(low, list):
         return ""
-    return f" <small>[{html.escape(shown(low))}, {html.escape(shown(high))}]</small>"
+    return f"[{shown(low)}, {shown(high)}]"
 
 
 def _rows(table: pa.Table, keys: Collection[str], most: int = _MAX_ROWS) -> Iterator[tuple[str, ...]]:
