@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato._progress import shown_progress
 from sfumato._wire import Format
 from sfumato.anonymity.generalization.full_domain import generalize as optimum
 from sfumato.anonymity.hierarchies.dates import Dates
@@ -26,7 +27,6 @@ from sfumato.anonymity.report.check import check as measured
 from sfumato.anonymity.table.microdata import Microdata
 from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.output.facts import print_json
-from sfumato.cli.process.count_bar import CountBar
 from sfumato.errors import ParameterError
 
 __all__ = ["app", "hierarchies_of", "microdata_of"]
@@ -134,8 +134,8 @@ def generalize(
     if output.suffix not in {".parquet", ".csv"}:
         _check.refuse("--output", "end in .parquet or .csv", str(output), "name a file of one of them")
     models = [_model(kind, number) for kind, number in _pairs("--model", model, "KIND:COLUMN=NUMBER")]
-    with CountBar("nodes of the lattice") as bar:
-        best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=bar.update)
+    with shown_progress(None, "nodes of the lattice") as show:
+        best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=show)
     best.write(output)
     hidden = int(best.suppressed.sum())
     found = {"levels": best.levels, "loss": best.loss, "classes": best.classes, "suppressed": hidden}

@@ -15,7 +15,6 @@ from sfumato.cli.input.arguments import AlwaysJson
 from sfumato.cli.opening import Types, types_of
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.writing import Format, check_output
-from sfumato.cli.process.epoch_bar import EpochBar
 from sfumato.cli.process.interrupts import interrupts
 from sfumato.cli.recorded import recorded
 from sfumato.errors import SourceError
@@ -97,7 +96,6 @@ def train(
             source, epsilon, delta, rows=rows, types=types, ledger=ledger, analyst=analyst
         ) as session,
         interrupts.stating(session.ledger, ledger, checkpoint=checkpoint),
-        EpochBar() as bar,
     ):
         trained = learning.train_table(
             columns.read(read_rows(source, [columns.target, *columns.numbers, *columns.categories])),
@@ -112,7 +110,6 @@ def train(
             ledger=session.account,
             description=f"sfumato train {columns.target}",
             rows=rows,
-            progress=bar.epochs,
             checkpoint=checkpoint,
             key_file=key_file,
         )
