@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.outer.preparation import PreparedOuter
 from sfumato.queries.release.data_frames import as_pandas, as_polars
-from sfumato.queries.release.display import as_html, as_text, printable, promise
+from sfumato.queries.release.display import as_html, as_text, drawn_table, printable, promise
 from sfumato.queries.release.table import TableRelease
 
 if TYPE_CHECKING:
@@ -193,6 +193,35 @@ class PostprocessedRelease:
             Some lines for people.
         """
         return "\n".join(outer_lines([each.explain() for each in self.releases], self.outer))
+
+    def plot(
+        self, ax: Any = None, *, column: str | None = None, level: float = _LEVEL, most: int = 30
+    ) -> Any:
+        """Draw one column with its intervals, a bar for each group; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        column : str, optional
+            Which; the first one of numbers if left out.
+        level : float
+            Coverage of the intervals, as for `to_arrow`.
+        most : int
+            How many rows are drawn, the first ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        table = self.to_arrow(intervals=True, level=level)
+        keys = {name for each in self.releases for name in each.record.keys}
+        return drawn_table(table, column, keys=keys, most=most, ax=ax)
 
     def to_arrow(self, *, intervals: bool = False, level: float = _LEVEL) -> pa.Table:
         """Return the answer as an Arrow table.

@@ -1,18 +1,24 @@
-"""A released table as people read it: a few rows of text that cannot steer a terminal or a page."""
+"""A released table as people read it: rows that cannot steer a terminal or a page, or bars with whiskers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from sfumato import _check
 from sfumato._display import html_table, printable, shown
+from sfumato.mechanisms.base.release_table import Rows, drawn
+from sfumato.numerics.interval import Interval
 
-__all__ = ["as_html", "as_text", "printable", "promise", "shown"]
+__all__ = ["as_html", "as_text", "drawn_table", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
 _WIDEST_CELL = 40
+_ENDS = ("_lower", "_upper")
 
 
 def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
@@ -130,3 +136,68 @@ def _cut(text: str) -> str:
 def _more(table: pa.Table, most: int = _MAX_ROWS) -> tuple[str, ...]:
     left = table.num_rows - most
     return (f"... and {left:,} more",) if left > 0 else ()
+
+
+def drawn_table(
+    table: pa.Table, column: str | None, *, keys: Collection[str], most: int, ax: Any = None
+) -> Any:
+    """Draw one column of an answer, with its intervals where it has any; return the axes, and show nothing.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The answer with its intervals.
+    column : str or None
+        Which column; None is the first one of numbers.
+    keys : collection of str
+        Columns that name the rows, such as years: not drawn unless they are named.
+    most : int
+        How many rows are drawn, the first ones.
+    ax : matplotlib.axes.Axes, optional
+        New ones if left out.
+
+    Raises
+    ------
+    ParameterError
+        If the column is none of the answer's, or none of numbers.
+    MissingExtra
+        If matplotlib is absent and no axes are given.
+    """
+    most = _check.integer("most", most, minimum=1)
+    names = table.column_names
+    ends = {f"{name}{end}" for name in names for end in _ENDS if f"{name}{end}" in names}
+    own = [name for name in names if name not in ends]
+    numbers = [name for name in own if _is_number(table.schema.field(name).type)]
+    drawable = [name for name in numbers if name not in keys]
+    if column is None:
+        if not drawable:
+            rule, found = "have a column of numbers to plot", "it has none"
+            _check.refuse_state("the answer", rule, found, "read it as a table, by to_arrow()")
+        column = drawable[0]
+    elif column not in numbers:
+        listed = ", ".join(map(repr, numbers)) or "none"
+        _check.refuse("column", f"be a column of numbers ({listed})", column, "name one of them")
+    few = table.slice(0, most)
+    naming = [name for name in own if name not in drawable and name != column]
+    labels = {name: [shown(_named(value)) for value in few[name].to_pylist()] for name in naming}
+    interval = None
+    if all(f"{column}{end}" in names for end in _ENDS):
+        lower, upper = (_floats(few[f"{column}{end}"]) for end in _ENDS)
+        interval = Interval(lower, upper)
+    labels = labels or {"entry": [str(row) for row in range(1, few.num_rows + 1)]}
+    ax = drawn(Rows(labels, _floats(few[column]), interval), ax)
+    ax.set_ylabel(column)
+    if table.num_rows > most:
+        ax.set_title(f"the first {most} of {table.num_rows:,} rows")
+    return ax
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return numbers as floats; NULL is NaN, of which nothing is drawn."""
+    values = [np.nan if value is None else float(value) for value in column.to_pylist()]
+    return np.array(values, np.float64)
