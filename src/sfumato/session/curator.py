@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sfumato import _check
+from sfumato._display import html_facts
+from sfumato.ledger.display import budget_facts
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.builder.private_query import PrivateQuery
@@ -16,6 +18,7 @@ from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.limit_pricing import price_histograms
 from sfumato.queries.planner.limit_record import LimitsRecord
 from sfumato.queries.planner.suggested_limits import SuggestedLimits
+from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
 
 __all__ = ["CuratorTools"]
@@ -33,6 +36,16 @@ class CuratorTools(ABC):
     _policy: PrivacyPolicy | None
     _privacy_unit: str
     _defaults: Mapping[str, object]
+    _catalog: Catalog
+
+    def _repr_html_(self) -> str:
+        catalog = self._catalog
+        facts = {"private tables": ", ".join(sorted(catalog.private))}
+        if catalog.public:
+            facts["public tables"] = ", ".join(sorted(catalog.public))
+        if self._account.analyst:
+            facts["analyst"] = self._account.analyst
+        return html_facts("Session", facts | budget_facts(self._account))
 
     def suggest_limits(
         self,

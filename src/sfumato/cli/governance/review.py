@@ -23,6 +23,7 @@ _REVIEWS, _REVIEW = Format("sfumato.ledger-reviews", 1), Format("sfumato.ledger-
 _KEY = Format("sfumato.reviewer-key", 1)
 
 app = typer.Typer(
+    add_completion=False,
     help="Review stored releases, sign, publish and withdraw them; each step is an event of the ledger.",
     no_args_is_help=True,
 )
