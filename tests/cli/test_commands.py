@@ -61,6 +61,10 @@ def ledger(tmp_path: Path) -> Path:
     return path
 
 
+PROSE = {"demo", "completion", "local serve", "shuffle serve", "dap serve"}
+"""A story, a script, and services, which write logs (``--json-log``)."""
+
+
 def test_every_command_and_option_is_in_the_docs() -> None:
     page = DOCS.read_text(encoding="utf-8")
     found = dict(commands(get_command(app)))
@@ -125,6 +129,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "survey score",
         "anonymity check",
         "anonymity generalize",
+        "completion",
+        "init",
         "demo",
         "synth",
     }
@@ -134,6 +140,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
             o for p in command.params for o in p.opts if o.startswith("-") and o not in {"--help", "-h"}
         ):
             assert option in page, f"{name} {option}"
+    facts = {name for name, command in found.items() if any("--json" in each.opts for each in command.params)}
+    assert set(found) - facts == PROSE
 
 
 @cases("name", ["sql", "explain", "ledger show", "ledger verify", "ledger grant", "demo"])

@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.cli.process.epoch_bar import EpochBar
 from sfumato.cli.process.interrupts import Interrupts
 from sfumato.ledger import Ledger
 from tests.run_time import run_time
@@ -46,7 +45,9 @@ def predicted(people: Path, model: Path) -> None:
     rows.write_text("town,age\nA,95\nB,5\n")
     done = CliRunner().invoke(app, ["predict", str(model), str(rows), "--format", "json"])
     assert done.exit_code == 0, done.output
-    first, second = json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert found["format"] == "sfumato.predictions"
+    first, second = found["rows"]
     assert (first["rich"], second["rich"]) == ("yes", "no")
     assert 0.5 <= first["probability"] <= 1.0
 
@@ -165,7 +166,8 @@ class Stopped:
         self.seen: list[tuple[int, int]] = []
         self.interrupts = Interrupts()
         self._after = after
-        monkeypatch.setattr(EpochBar, "epochs", lambda _, done, total: self.epochs(done, total))
+        place = "sfumato.learning.training.table_training.shown_progress"
+        monkeypatch.setattr(place, lambda _progress, _words: contextlib.nullcontext(self.epochs))
         monkeypatch.setattr("sfumato.cli.train.interrupts", self.interrupts)
 
     def epochs(self, done: int, total: int) -> None:

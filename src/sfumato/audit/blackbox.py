@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from sfumato import _check
+from sfumato._display import html_facts
+from sfumato._progress import Progress, shown_progress
 from sfumato._wire import NUMBER, Format, canonical, optional
 from sfumato.audit.event_search import EventSearch
 from sfumato.audit.events import Event
-from sfumato.audit.flattening import MESSAGE, ORDER, TYPE, ZERO_SIGN
+from sfumato.audit.flattening import MESSAGE, ORDER, TYPE, ZERO_SIGN, Outputs
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.likelihood_ratios import LogLikelihoodRatio, known_log_likelihood_ratio
@@ -19,6 +21,7 @@ from sfumato.audit.outcome_encoding import OutcomeEncoder
 from sfumato.audit.repeated_runs import PairRun, in_turn, runner, single_call
 from sfumato.audit.side_channels.observed_runs import ObservedRuns
 from sfumato.audit.side_channels.observers import OBSERVABLE, Observer, as_observers
+from sfumato.audit.verdict import verdict_facts
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.randomness.source import Rng
@@ -96,11 +99,23 @@ class Audit:
     ignored: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        facts = verdict_facts(self) | {
+            "event": str(self.event),
+            "inputs": str(self.pair),
+            "seen": f"{self.hits[0]} and {self.hits[1]} times, in {self.tested} runs on each",
+        }
+        named = {fact: ", ".join(names) for fact, names in self._looked_at.items() if names}
+        return html_facts("Audit", facts | named)
+
+    @property
+    def _looked_at(self) -> dict[str, Sequence[str]]:
+        unobserved = [each for each in OBSERVABLE if each not in self.observed]
+        return {"not looked at": self.ignored, "observed": self.observed, "not observed": unobserved}
+
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        unobserved = [each for each in OBSERVABLE if each not in self.observed]
-        facts = {"not looked at": self.ignored, "observed": self.observed, "not observed": unobserved}
-        seen = "".join(f"; {fact}: {', '.join(names)}" for fact, names in facts.items() if names)
+        seen = "".join(f"; {fact}: {', '.join(names)}" for fact, names in self._looked_at.items() if names)
         minimum = text_below(self.epsilon_lower, 4)
         return (
             f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
@@ -123,6 +138,7 @@ def audit(
     observe: Collection[str | Observer] = (),
     log_likelihood_ratio: LogLikelihoodRatio | None = None,
     rng: Rng = None,
+    progress: Progress | bool | None = None,
 ) -> Audit:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
 
@@ -166,6 +182,10 @@ def audit(
         an audit see less, not err.
     rng : None, int, numpy Generator or RandomSource
         Where a mechanism of ours draws from; a callable has its own randomness.
+    progress : callable or bool, optional
+        Called with how many runs on each input are done, and how many there are at most. By default a bar is
+        shown on a terminal and in a notebook, unless something is observed, which a bar might disturb; True
+        shows it anywhere, False nowhere.
 
     Returns
     -------
@@ -244,7 +264,10 @@ def audit(
         ratio=ratio,
         pairing=not observers,
     )
-    found = search.best(as_pairs(default_pairs(mechanism) if pairs is None else pairs))
+    inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
+    shown = False if progress is None and observers else progress
+    with shown_progress(shown, "auditing, runs") as show:
+        found = replace(search, run=_counted(run, show, search.planned(len(inputs)))).best(inputs)
     kinds = dict.fromkeys(observer.observes for observer in observers)
     known = [kind for kind in OBSERVABLE if kind in kinds]
     return Audit(
@@ -273,6 +296,20 @@ def _ignored(ignore: object) -> tuple[str, ...]:
         listed = ", ".join(map(repr, _IGNORABLE))
         _check.refuse("ignore", f"hold some of {listed}", ignore, "write ignore=['type'], or leave it out")
     return tuple(each for each in _IGNORABLE if each in wanted)
+
+
+def _counted(run: PairRun, show: Progress, planned: int) -> PairRun:
+    """Return what runs pairs and reports how many runs on each input are done."""
+    done = 0
+
+    def counting(pair: InputPair, size: int) -> tuple[Outputs, Outputs]:
+        nonlocal done
+        outputs = run(pair, size)
+        done += size
+        show(done, planned)
+        return outputs
+
+    return counting
 
 
 def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> str:

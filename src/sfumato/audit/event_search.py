@@ -127,6 +127,17 @@ class EventSearch:
     def _tested(self) -> int:
         return self.trials - sum(_shares(self.trials))
 
+    def planned(self, pairs: int) -> int:
+        """Return how many runs on each input there are at most, for so many pairs: a public number.
+
+        Parameters
+        ----------
+        pairs : int
+        """
+        few = max(_FEWEST, self.trials // _SCREENING)
+        screened = 0 if pairs <= _FULL_PAIRS or few >= self.trials else pairs * few
+        return screened + (min(pairs, _FULL_PAIRS) if screened else pairs) * self.trials
+
     def _screened(self, pairs: Sequence[InputPair]) -> Sequence[InputPair]:
         """Return the pairs that promise most after a part of the runs, where there are many."""
         few = max(_FEWEST, self.trials // _SCREENING)

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import html_facts
 from sfumato.audit.flattening import numeric_entries
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon
 from sfumato.audit.repeated_runs import Run, runner
+from sfumato.audit.verdict import verdict_facts
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -75,6 +77,11 @@ class PrecisionAudit:
     pair: InputPair
     confidence: float
     trials: int
+
+    def _repr_html_(self) -> str:
+        impossible = f"{self.impossible} of {self.tested} outputs are impossible on the second input"
+        facts = verdict_facts(self) | {"low bits": impossible, "inputs": str(self.pair)}
+        return html_facts("Audit of floating-point outputs", facts)
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"

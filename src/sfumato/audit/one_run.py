@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato._display import html_facts
 from sfumato.audit.one_run_bounds import one_run_bound
+from sfumato.audit.verdict import verdict_facts
 from sfumato.privacy._outward import text_below
 
 __all__ = [
@@ -156,6 +158,10 @@ class OneRunAudit:
     guesses: int
     correct: int
     confidence: float
+
+    def _repr_html_(self) -> str:
+        coins = f"{self.correct} of {self.guesses} guessed rightly, of {self.canaries}"
+        return html_facts("Audit by one run", verdict_facts(self) | {"coins": coins})
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato._progress import shown_progress
+from sfumato._wire import Format
 from sfumato.anonymity.generalization.full_domain import generalize as optimum
 from sfumato.anonymity.hierarchies.dates import Dates
 from sfumato.anonymity.hierarchies.intervals import Intervals
@@ -24,15 +25,19 @@ from sfumato.anonymity.privacy_models.diversity import (
 )
 from sfumato.anonymity.report.check import check as measured
 from sfumato.anonymity.table.microdata import Microdata
-from sfumato.cli.process.count_bar import CountBar
+from sfumato.cli.input.arguments import AsJson
+from sfumato.cli.output.facts import print_json
 from sfumato.errors import ParameterError
 
 __all__ = ["app", "hierarchies_of", "microdata_of"]
 
 app = typer.Typer(
-    help="Measure how anonymous a table is, and generalise it, for its curator.", no_args_is_help=True
+    add_completion=False,
+    help="Measure how anonymous a table is, and generalise it, for its curator.",
+    no_args_is_help=True,
 )
 
+_GENERALIZATION = Format("sfumato.generalization", 1)
 _MODELS: dict[str, Callable[[str, float], PrivacyModel]] = {
     "distinct-l": lambda column, least: DistinctLDiversity(column, math.ceil(least)),
     "entropy-l": EntropyLDiversity,
@@ -93,7 +98,7 @@ def check(
     population_size: Annotated[
         int | None, typer.Option(help="How many people the table was drawn from.", min=1)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print k-anonymity, l-diversity, t-closeness and the risk of re-identification of a table."""
     data = microdata_of(file, quasi_identifier, sensitive)
@@ -122,22 +127,21 @@ def generalize(
             metavar="KIND:COLUMN=NUMBER", help=f"A further condition, {', '.join(_MODELS)}; repeatable."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the table with the optimal full-domain generalisation, k-anonymous and with the models."""
     data = microdata_of(file, quasi_identifier, sensitive)
     if output.suffix not in {".parquet", ".csv"}:
         _check.refuse("--output", "end in .parquet or .csv", str(output), "name a file of one of them")
     models = [_model(kind, number) for kind, number in _pairs("--model", model, "KIND:COLUMN=NUMBER")]
-    with CountBar("nodes of the lattice") as bar:
-        best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=bar.update)
+    with shown_progress(None, "nodes of the lattice") as show:
+        best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=show)
     best.write(output)
     hidden = int(best.suppressed.sum())
     found = {"levels": best.levels, "loss": best.loss, "classes": best.classes, "suppressed": hidden}
     if as_json:
-        typer.echo(
-            json.dumps({**found, "rows": data.rows, "nodes": best.nodes.counts(), "checks": best.checks})
-        )
+        more = {"rows": data.rows, "nodes": best.nodes.counts(), "checks": best.checks}
+        print_json(_GENERALIZATION, {**found, **more})
         return
     typer.echo("FOR THE CURATOR ONLY: no differential privacy; the levels chosen show something of the rows")
     for name, level in best.levels.items():

@@ -13,6 +13,7 @@ from sfumato.audit.blackbox import audit as search
 from sfumato.audit.blackbox import json_report
 from sfumato.audit.floating_point import audit_precision
 from sfumato.audit.input_pairs import InputPair
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.naming import named
 
 __all__ = ["VIOLATED", "audit"]
@@ -49,7 +50,7 @@ def audit(
         list[str] | None,
         typer.Option(help="Look beside the output at: time, memory, random state; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Annotated, Any, Final
 
@@ -10,7 +9,9 @@ import typer
 
 from sfumato import _check, learning
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.naming import named, unusable
+from sfumato.cli.output.facts import print_json
 
 __all__ = ["UNFIT", "check_model"]
 
@@ -42,7 +43,7 @@ def check_model(
     plan: Annotated[
         bool, typer.Option("--plan", help="Also print how each parameter's gradients are found.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check that no example reaches another in a module, and that the engine clips it right."""
     batch = learning.batch_of(*shape)
@@ -59,7 +60,7 @@ def check_model(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(_facts(tested)))
+        print_json(FORMAT, _facts(tested))
     else:
         typer.echo(str(tested))
         if plan and tested.findings is not None:
@@ -99,7 +100,7 @@ def _facts(tested: learning.SelfTest) -> dict[str, Any]:
             "removal": _finite(found.removal),
             "plan": found.plan,
         }
-    return FORMAT.wrap(facts)
+    return facts
 
 
 def _finite(value: float) -> float | None:

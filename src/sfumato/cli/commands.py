@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
 import sfumato
+from sfumato.cli.process.failure import failure_line, wants_json
 from sfumato.cli.process.groups import LazyCommand, LazyGroup
 from sfumato.cli.process.interrupts import INTERRUPTED, interrupts
 from sfumato.cli.process.standard import READER_GONE, OutputFailed, reader_gone, watch
@@ -26,8 +29,13 @@ REFUSED: Final = 3
 """Exit code where the budget does not allow the query; nothing was charged."""
 
 
-def _say(error: SfumatoError) -> None:
-    typer.echo(f"sfumato: {in_words_of_the_shell(' '.join(str(error).split()))}", err=True)
+_UsageError: Final[type[Exception]] = typer.BadParameter.__bases__[0]
+"""Any command line that does not parse."""
+
+
+def _say(kind: str, message: str, code: int, *, as_json: bool) -> None:
+    line = in_words_of_the_shell(" ".join(message.split()))
+    typer.echo(failure_line(kind, line, code, as_json=as_json), err=True)
 
 
 def _code_of(error: SfumatoError) -> int:
@@ -78,6 +86,10 @@ class _Commands(LazyGroup):
             "sfumato.cli.predicting:evaluate",
             "Estimate how many rows a model classifies correctly: a noisy count, which is charged.",
         ),
+        "init": LazyCommand(
+            "sfumato.cli.configuring.initializing:init",
+            "Write a commented configuration with every setting, its meaning and its default.",
+        ),
         "ledger": LazyCommand(
             "sfumato.cli.ledger:app",
             "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
@@ -111,23 +123,50 @@ class _Commands(LazyGroup):
         "anonymity": LazyCommand(
             "sfumato.cli.anonymity:app", "Measure how anonymous a table is, for its curator."
         ),
+        "completion": LazyCommand(
+            "sfumato.cli.completion.completing:completion",
+            "Print a script that completes commands, options and their values in bash, zsh or fish.",
+        ),
         "demo": LazyCommand(
             "sfumato.cli.demos.demo:demo",
             "Ask real census data three questions: answered, partly hidden, and in the end refused.",
         ),
     }
 
+    as_json = False
+
+    def main(self, args: Sequence[str] | None = None, *given: Any, **named: Any) -> Any:
+        self.as_json = wants_json(sys.argv[1:] if args is None else args)
+        return super().main(args, *given, **named)
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        with self._failing():
+            return super().make_context(*given, **named)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except SfumatoError as error:
-            if interrupts.noticed():
-                raise KeyboardInterrupt from error
-            _say(error)
-            raise typer.Exit(_code_of(error)) from error
+            with self._failing():
+                return super().invoke(ctx)
         except KeyboardInterrupt as stopped:
             interrupts.say()
             raise typer.Exit(INTERRUPTED) from stopped
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except SfumatoError as error:
+            if interrupts.noticed():
+                raise KeyboardInterrupt from error
+            code = _code_of(error)
+            _say(type(error).__name__, str(error), code, as_json=self.as_json)
+            raise typer.Exit(code) from error
+        except _UsageError as error:
+            if not self.as_json:
+                raise  # in a frame, with the usage
+            usage: Any = error
+            _say("UsageError", usage.format_message(), usage.exit_code, as_json=True)
+            raise typer.Exit(usage.exit_code) from error
 
 
 app = typer.Typer(
@@ -135,6 +174,7 @@ app = typer.Typer(
     name="sfumato",
     help="Differentially private answers from a table of people, counted in a ledger.",
     no_args_is_help=True,
+    add_completion=False,  # 'sfumato completion' starts no Python at each Tab
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -164,7 +204,7 @@ def run() -> None:
         finally:
             gone = reader_gone()
     except OutputFailed as error:  # --version and --help print before there is a command
-        _say(error)
+        _say("OutputFailed", str(error), FAILED, as_json=wants_json(sys.argv[1:]))
         sys.exit(FAILED)
     except SystemExit as ended:
         if gone and ended.code in (0, None):

@@ -13,6 +13,8 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AlwaysJson, AsJson
+from sfumato.cli.output.facts import say
 from sfumato.cli.output.writing import write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
 from sfumato.errors import ParameterError
@@ -31,12 +33,14 @@ from sfumato.server.limits import Limits
 __all__ = ["app"]
 
 app = typer.Typer(
+    add_completion=False,
     help="Sum measurements over two aggregators, of whom neither sees one (DAP, draft 16).",
     no_args_is_help=True,
 )
 
 _GROUP: Final = 256
-_FORMAT: Final = Format("sfumato.dap-result")
+_FORMAT, _UPLOADED = Format("sfumato.dap-result"), Format("sfumato.dap-uploaded")
+_PARTY, _TASK = Format("sfumato.dap-party-written"), Format("sfumato.dap-task-written")
 _ROLES: Final = {role.name.lower(): role for role in (Role.LEADER, Role.HELPER, Role.COLLECTOR)}
 _UPLOADS: Final = UploadLimits()
 _MODES: Final = {mode.name.lower().replace("_", "-"): mode for mode in BatchMode}
@@ -50,6 +54,7 @@ Epsilon: TypeAlias = Annotated[
 def keygen(
     role: Annotated[str, typer.Argument(help="leader, helper or collector.")],
     output: Annotated[Path, typer.Argument(help="A new file for the secrets.")],
+    as_json: AlwaysJson = True,
 ) -> None:
     """Draw one party's secrets: they go to a file, and the public part for the others is printed."""
     if role not in _ROLES:
@@ -66,14 +71,19 @@ def join(
     parts: Annotated[list[Path] | None, typer.Argument(help="Public parts of the other parties.")] = None,
     *,
     output: Annotated[Path, typer.Option("--output", help="A new file for the party, secret.")],
+    as_json: AsJson = False,
 ) -> None:
     """Make one party of a task, from its own secrets and what the others made public."""
     given = [PublicPart.from_file(path) for path in parts or ()]
     party = PartySecrets.from_file(secrets).joined(read_task(file), given)
     party.to_file(output)
-    typer.echo(f"{party.role.name.lower()} of task {party.task.task_id.hex()}")
-    if party.verify_key is not None:
-        typer.echo(f"the other aggregator must see the same number: {agreement_number(party.verify_key)}")
+    role, task_id = party.role.name.lower(), party.task.task_id.hex()
+    agreed = None if party.verify_key is None else agreement_number(party.verify_key)
+    facts = {"output": str(output), "role": role, "task": task_id, "agreement": agreed}
+    lines = [f"{role} of task {task_id}"]
+    if agreed is not None:
+        lines.append(f"the other aggregator must see the same number: {agreed}")
+    say(_PARTY, facts, *lines, as_json=as_json)
 
 
 @app.command()
@@ -99,6 +109,7 @@ def task(
     collector: Annotated[
         Path | None, typer.Option("--collector", help="The collector's public part: make no secrets.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write down a new task; without --collector also all secrets of the three parties, for trials."""
     if batch_mode not in _MODES:
@@ -127,8 +138,9 @@ def task(
     write_text(folder / "task.json", json.dumps(made.specification(), indent=2) + "\n")
     for role, party in parties.items():
         party.to_file(folder / f"{role.name.lower()}.json")
-    typer.echo(f"task {made.task_id.hex()}")
-    typer.echo(_price(made))
+    task_id = made.task_id.hex()
+    facts = {"folder": str(folder), "task": task_id, "epsilon": _epsilon(made), "delta": made.delta}
+    say(_TASK, facts, f"task {task_id}", _price(made), as_json=as_json)
 
 
 @app.command()
@@ -168,6 +180,7 @@ def serve(
 def upload(
     file: Annotated[Path, typer.Argument(metavar="TASK", help="The task's public JSON file.")],
     values: Annotated[list[str], typer.Argument(help="Measurements as JSON, one a client; - reads lines.")],
+    as_json: AsJson = False,
 ) -> None:
     """Send a report of each measurement, each as if from a client of its own."""
     lines = [line for line in sys.stdin.read().splitlines() if line] if values == ["-"] else values
@@ -176,7 +189,8 @@ def upload(
     with DapUploader(read_task(file)) as uploader:
         for at in range(0, len(measurements), _GROUP):
             refused += len(uploader.send(measurements[at : at + _GROUP]))
-    typer.echo(f"{len(measurements) - refused} taken, {refused} refused")
+    taken = len(measurements) - refused
+    say(_UPLOADED, {"taken": taken, "refused": refused}, f"{taken} taken, {refused} refused", as_json=as_json)
 
 
 @app.command()
@@ -187,7 +201,7 @@ def collect(
     duration: Annotated[int | None, typer.Option("--duration", help="Seconds; one unit by default.")] = None,
     job: Annotated[str | None, typer.Option("--job", help="An id, to ask again for the same.")] = None,
     seconds: Annotated[float, typer.Option("--wait", help="Seconds until there are enough reports.")] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask for a batch's sum, and print it with what it cost."""
     party = DapParty.from_file(file)
@@ -197,22 +211,19 @@ def collect(
         if number is None:
             _check.refuse("--job", "be 16 bytes in the alphabet of URLs", job, "leave it out for a new one")
     batch = collect_batch(party, _interval(made, start, duration), seconds=seconds, job=number)
-    if as_json:
-        facts: dict[str, Any] = {
-            "result": batch.result,
-            "reports": batch.reports,
-            "start": batch.interval.start * made.time_precision,
-            "duration": batch.interval.duration * made.time_precision,
-            "epsilon": None if made.noise is None else made.noise.privacy_loss.epsilon(made.delta),
-            "delta": made.delta,
-            "noise_stddev": 0.0 if made.noise is None else made.noise.stddev,
-        }
-        typer.echo(json.dumps(_FORMAT.wrap(facts)))
-        return
-    typer.echo(f"{batch.result} of {batch.reports} reports")
+    facts: dict[str, Any] = {
+        "result": batch.result,
+        "reports": batch.reports,
+        "start": batch.interval.start * made.time_precision,
+        "duration": batch.interval.duration * made.time_precision,
+        "epsilon": _epsilon(made),
+        "delta": made.delta,
+        "noise_stddev": 0.0 if made.noise is None else made.noise.stddev,
+    }
+    lines = [f"{batch.result} of {batch.reports} reports"]
     if made.noise is not None:
-        typer.echo(f"noise of both aggregators: standard deviation {made.noise.stddev:.3g}")
-    typer.echo(_price(made))
+        lines.append(f"noise of both aggregators: standard deviation {made.noise.stddev:.3g}")
+    say(_FORMAT, facts, *lines, _price(made), as_json=as_json)
 
 
 def _interval(made: DapTask, start: int | None, duration: int | None) -> Interval | None:
@@ -229,11 +240,17 @@ def _interval(made: DapTask, start: int | None, duration: int | None) -> Interva
     return Interval(begin // unit, length // unit)
 
 
+def _epsilon(made: DapTask) -> float | None:
+    """Return what one report replaced is protected by, or None where sums are exact."""
+    return None if made.noise is None else made.noise.privacy_loss.epsilon(made.delta)
+
+
 def _price(made: DapTask) -> str:
-    if made.noise is None:
+    epsilon = _epsilon(made)
+    if epsilon is None:
         return "aggregators add no noise: sums are exact, and not differentially private"
-    epsilon = text_above(made.noise.privacy_loss.epsilon(made.delta))
-    return f"epsilon {epsilon} at delta {made.delta:g} for one report replaced, if one aggregator is honest"
+    shown = text_above(epsilon)
+    return f"epsilon {shown} at delta {made.delta:g} for one report replaced, if one aggregator is honest"
 
 
 def _number(text: str) -> tuple[str, int]:

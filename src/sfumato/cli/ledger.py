@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato._wire import Format as Wire
-from sfumato.cli.input.arguments import AsJson, LedgerAddress
+from sfumato.cli.input.arguments import AlwaysJson, AsJson, JsonStyle, LedgerAddress
 from sfumato.cli.output.facts import (
     ANSWER,
     entry_facts,
@@ -41,11 +41,11 @@ _ACCOUNTS, _GRANT = Wire("sfumato.ledger-accounts", 1), Wire("sfumato.ledger-gra
 _HEAD = "pass what 'sfumato ledger head' printed"
 
 app = typer.Typer(
+    add_completion=False,
     help="Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
     no_args_is_help=True,
 )
 
-Lines: TypeAlias = Annotated[bool, typer.Option("--json", help="As ever: this is JSON.")]
 Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst's charges, and their rest.")]
 
 
@@ -122,7 +122,7 @@ def release(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="File for the release.")] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave the intervals out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: JsonStyle = False,
 ) -> None:
     """Show a stored release again; needs no data and costs nothing."""
     style = format_of(Format.JSON if as_json else style, output)
@@ -205,7 +205,7 @@ def _print_report(found: Verification, *, stored: str, as_json: bool) -> None:
 
 
 @app.command()
-def head(ledger: LedgerAddress, as_json: Lines = True) -> None:
+def head(ledger: LedgerAddress, as_json: AlwaysJson = True) -> None:
     """Print the chain's head as JSON, to be stored where those who write the ledger cannot."""
     with Ledger.read(ledger) as book:
         typer.echo(book.head().to_json())
@@ -228,7 +228,7 @@ def export(
     output: Annotated[
         Path | None, typer.Option(help=f"A new file, *{EXPORTED}; standard output by default.")
     ] = None,
-    as_json: Lines = True,
+    as_json: AlwaysJson = True,
 ) -> None:
     """Write the log for a third party, signed: one line of JSON for each event, without key and releases."""
     if output is not None and output.suffix != EXPORTED:

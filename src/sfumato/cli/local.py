@@ -14,9 +14,11 @@ import typer
 from sfumato import _check, local, server
 from sfumato._durable import write_whole
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
+from sfumato.cli.output.facts import say
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
@@ -28,15 +30,21 @@ from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy._outward import text_above
 from sfumato.server.hosting.collection_settings import PLAIN
 
-__all__ = ["Asked", "app"]
+__all__ = ["PORT", "Asked", "app"]
 
 app = typer.Typer(
-    help="Collect from devices that trust nobody: plan, randomize, count.", no_args_is_help=True
+    add_completion=False,
+    help="Collect from devices that trust nobody: plan, randomize, count.",
+    no_args_is_help=True,
 )
 
-_ESTIMATE: Final = Format("sfumato.local-estimate")
+_ESTIMATE, _PLAN = Format("sfumato.local-estimate"), Format("sfumato.local-plan")
+_PROTOCOL, _REPORTS = Format("sfumato.local-protocol-written"), Format("sfumato.local-reports")
+_BUDGET, _COUNTS = Format("sfumato.local-budget"), Format("sfumato.local-counts")
 _COLUMN: Final = "report"
-_PORT: Final = 8421
+PORT: Final = 8421
+"""Of the service, unless another is named."""
+
 
 Protocol: TypeAlias = Annotated[Path, typer.Argument(help="The protocol's file, JSON, of plan or protocol.")]
 Domain: TypeAlias = Annotated[
@@ -71,6 +79,7 @@ def plan(
     output: Annotated[
         Path | None, typer.Option("--output", help="Write the best protocol to this file, JSON.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare protocols by error, bytes and CPU time, before anybody is asked."""
     values = domain_of(domain, categories)
@@ -83,10 +92,23 @@ def plan(
         n=people,
         max_bytes=max_bytes,
     )
-    typer.echo(str(choice))
+    facts: dict[str, Any] = {
+        "epsilon": epsilon,
+        "people": people,
+        "plans": [_plan_facts(each) for each in choice.plans],
+        "ruled_out": dict(choice.ruled_out),
+    }
+    lines = [str(choice)]
     if output is not None:
         made = choice.oracle(values) if asked is Asked.FREQUENCIES else choice.protocol(values)
-        _write_protocol(made, output)
+        facts["protocol"], line = _write_protocol(made, output)
+        lines.append(line)
+    say(_PLAN, facts, *lines, as_json=as_json)
+
+
+def _plan_facts(plan: Any) -> dict[str, Any]:
+    names = ("name", "stddev", "bytes", "client_seconds", "server_seconds")
+    return {name: getattr(plan, name) for name in names}
 
 
 @app.command()
@@ -101,6 +123,7 @@ def protocol(
         list[str] | None,
         typer.Option("--parameter", metavar="NAME=JSON", help="Further ones, such as bounds=[18,90]."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write down a protocol that you choose yourself."""
     given: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
@@ -109,7 +132,8 @@ def protocol(
     made = protocol_of(name, given | parameters(parameter or ()))
     if not isinstance(made, LocalProtocol) or isinstance(made, ShuffleProtocol):
         _check.refuse("name", "be that of a protocol without a shuffler", name, "use sfumato shuffle")
-    _write_protocol(made, output)
+    facts, line = _write_protocol(made, output)
+    say(_PROTOCOL, facts, line, as_json=as_json)
 
 
 @app.command()
@@ -128,13 +152,14 @@ def randomize(
             "--budget", help="All rows are one device's, whose budget is in this file; it pays first."
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Randomize each value of a column as its device would, in an order that tells nothing."""
     made = _protocol(file)
     cells = read_column(source, column, separator, as_text=True)
     known = [cell for cell in cells if not is_blank(cell)]
-    if len(known) < len(cells):
-        left = len(cells) - len(known)
+    left = len(cells) - len(known)
+    if left:
         typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: nothing to report, left out", err=True)
     read = value_reader(made.device)
     values = [read(cell) if isinstance(cell, str) else cell for cell in known]
@@ -147,7 +172,10 @@ def randomize(
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     _write_bytes("--output", output, sink.getvalue().to_pybytes())
-    typer.echo(f"{len(reports)} reports of {made.device.width} bytes; {_price(made)}")
+    facts = {"output": str(output), "reports": len(reports), "bytes": made.device.width, "left_out": left}
+    facts["epsilon"] = made.privacy_loss.epsilon(0.0)
+    line = f"{len(reports)} reports of {made.device.width} bytes; {_price(made)}"
+    say(_REPORTS, facts, line, as_json=as_json)
 
 
 @app.command()
@@ -161,6 +189,7 @@ def budget(
     max_epsilon: Annotated[
         float | None, typer.Option("--max-epsilon", help="The largest epsilon of one report.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make the budget of one device, with all three caps, or say what is left of it, with none."""
     caps = {"--lifetime": lifetime, "--daily": daily, "--max-epsilon": max_epsilon}
@@ -174,7 +203,8 @@ def budget(
                 rule = "be given with --lifetime, --daily and --max-epsilon, or left out"
                 _check.refuse(option, rule, cap, "a budget has all three caps")
         made = DeviceBudget.open(file)
-    typer.echo(str(made.remaining()))
+    left = made.remaining()
+    say(_BUDGET, {"lifetime": left.lifetime, "today": left.today}, str(left), as_json=as_json)
 
 
 @app.command()
@@ -197,11 +227,11 @@ def serve(
     """Collect reports from devices over HTTP until it is asked to end."""
     if config is not None:
         unused = {"the protocol's file": file, "--name": name, "--batch-size": batch_size}
-        serve_configured(config, PLAIN, options, _PORT, unused=unused)
+        serve_configured(config, PLAIN, options, PORT, unused=unused)
         return
     if file is None:
         _check.refuse("the protocol's file", "be given without --config", None, "name it")
-    place, listening = alone(options, _PORT)
+    place, listening = alone(options, PORT)
     question = local.device.PublicQuestion(randomizer=_protocol(file).device, name=name or "")
     size = {} if batch_size is None else {"batch_size": batch_size}
     server.serve_local(question, place, listening=listening, **size)
@@ -217,6 +247,7 @@ def aggregate(
     output: Annotated[Path, typer.Option("--output", help="The counts, which merge with others.")],
     column: Annotated[str, typer.Option("--column", help="The column of the reports.")] = _COLUMN,
     processes: Annotated[int, typer.Option("--processes", help="Of which each counts a part.")] = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Count reports, and merge counts, into one file of counts."""
     made = _protocol(file)
@@ -227,7 +258,8 @@ def aggregate(
             counted.merge(read_bytes(path))
     _write_bytes("--output", output, counted.to_bytes())
     refused = ", ".join(f"{count} by {reason}" for reason, count in counted.refused.items())
-    typer.echo(f"{counted.accepted} reports counted; refused: {refused}")
+    facts = {"output": str(output), "reports": counted.accepted, "refused": dict(counted.refused)}
+    say(_COUNTS, facts, f"{counted.accepted} reports counted; refused: {refused}", as_json=as_json)
 
 
 @app.command()
@@ -243,7 +275,7 @@ def estimate(
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="For rappor: the strings to look for, one a line.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate from counts, with intervals, and say what each report cost."""
     made = _protocol(file)
@@ -284,9 +316,12 @@ def _price(made: LocalProtocol[Any, Any]) -> str:
     return f"epsilon {text_above(made.privacy_loss.epsilon(0.0))} for each"
 
 
-def _write_protocol(made: LocalProtocol[Any, Any], output: Path) -> None:
+def _write_protocol(made: LocalProtocol[Any, Any], output: Path) -> tuple[dict[str, Any], str]:
+    """Write a protocol's file, and return what is to be known of it, as facts and as a line."""
     write_text(output, json.dumps(protocol_to_document(made), indent=2) + "\n")
-    typer.echo(f"{type(made).__name__}: {made.device.width} bytes a report; {_price(made)}")
+    name, width = type(made).__name__, made.device.width
+    facts = {"output": str(output), "name": name, "bytes": width, "epsilon": made.privacy_loss.epsilon(0.0)}
+    return facts, f"{name}: {width} bytes a report; {_price(made)}"
 
 
 def _protocol(file: Path) -> LocalProtocol[Any, Any]:

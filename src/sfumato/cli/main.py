@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+from sfumato.cli.process.failure import wants_json
 from sfumato.cli.process.interrupts import INTERRUPTED, interrupts
 
 __all__ = ["main"]
@@ -13,6 +14,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line on the arguments of this process."""
     interrupts.install()
+    interrupts.as_json = wants_json(sys.argv[1:])
     code: object = 0
     try:
         importlib.import_module("sfumato.cli.commands").run()

@@ -11,6 +11,7 @@ import typer
 
 from sfumato import _check, learning
 from sfumato._wire import Format as Wire
+from sfumato.cli.input.arguments import AlwaysJson, JsonStyle
 from sfumato.cli.opening import Types
 from sfumato.cli.output.guarding import check_free
 from sfumato.cli.output.writing import Format, check_output, format_of, write
@@ -23,7 +24,7 @@ from sfumato.session.session import Session
 
 __all__ = ["evaluate", "predict"]
 
-_EVALUATION = Wire("sfumato.evaluation", 1)
+_EVALUATION, _PREDICTIONS = Wire("sfumato.evaluation", 1), Wire("sfumato.predictions", 1)
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="What 'sfumato train' wrote.")]
 
@@ -34,9 +35,10 @@ def predict(
     *,
     style: Annotated[Format | None, typer.Option("--format", help="How predictions are written.")] = None,
     output: Annotated[Path | None, typer.Option(help="File for the predictions.")] = None,
+    as_json: JsonStyle = False,
 ) -> None:
     """Predict the class of each row; costs nothing, and shows the rows' own values to whoever reads it."""
-    style = format_of(style, output)
+    style = format_of(Format.JSON if as_json else style, output)
     check_output(style, output)
     if output is not None:
         check_free(output, sources={"private data": str(source)}, ledger=None)
@@ -45,7 +47,7 @@ def predict(
     rows = read_rows(source, [*columns.numbers, *columns.categories])
     classes, probabilities = trained.predict(rows)
     table = pa.table({columns.target: classes, "probability": probabilities})
-    write(table, style, output, again="nothing was charged")
+    write(table, style, output, again="nothing was charged", facts=_PREDICTIONS.wrap({}))
 
 
 def evaluate(
@@ -66,6 +68,7 @@ def evaluate(
         str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
     ] = None,
     analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
+    as_json: AlwaysJson = True,
 ) -> None:
     """Estimate how many rows are classified correctly: a noisy count, charged first; free again later."""
     epsilon, delta = budget_of(epsilon, delta, ledger)

@@ -15,12 +15,14 @@ import typer
 from sfumato import _check, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
+from sfumato.cli.output.facts import say
 from sfumato.cli.output.opened import print_estimate
 from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
-from sfumato.cli.shuffle_sparse import sparse
+from sfumato.cli.shuffle_sparse import SUBMITTED, sparse
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError
 from sfumato.local import device, shuffle
@@ -28,14 +30,21 @@ from sfumato.privacy._outward import text_above
 from sfumato.server.hosting.collection_settings import SHUFFLED
 from sfumato.server.shuffler import collection_of
 
-__all__ = ["app"]
+__all__ = ["PORT", "app"]
 
-app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    help="Mix the reports of many people before anybody sees them.",
+    no_args_is_help=True,
+)
 app.add_typer(sparse, name="sparse")
 
 _LINES: Final = 256
-_PORT: Final = 8420
+PORT: Final = 8420
+"""Of the service, unless another is named."""
+
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
+_KEY, _COLLECTION = Format("sfumato.shuffle-key"), Format("sfumato.shuffle-collection")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is stated.")]
@@ -46,13 +55,15 @@ def keygen(
     role: Annotated[str, typer.Argument(help="analyst or shuffler.")],
     output: Annotated[Path, typer.Argument(help="A new file for the secret key.")],
     cipher: Annotated[str, typer.Option("--cipher", help="Or aes-256-gcm.")] = "chacha20-poly1305",
+    as_json: AsJson = False,
 ) -> None:
     """Make a key: the secret half goes to a file, the public half is printed."""
     if role not in ROLES:
         _check.refuse("role", f"be one of {', '.join(ROLES)}", role, "choose one of them")
     key = shuffle.SecretKey.generate(role, cipher)
     key.to_file(output)
-    typer.echo(key.public.to_text())
+    public = key.public.to_text()
+    say(_KEY, {"role": role, "public_key": public}, public, as_json=as_json)
 
 
 @app.command()
@@ -75,6 +86,7 @@ def collection(
         typer.Option("--parameter", metavar="NAME=JSON", help="Further ones, such as bounds=[18,90]."),
     ] = None,
     name: Annotated[str, typer.Option("--name", help="Tells collections apart.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write down a collection: what is asked, of how many, and for whom it is sealed."""
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clients": batch_size - colluders}
@@ -89,12 +101,13 @@ def collection(
         shuffler=device.PublicKey.from_text(shuffler, "shuffler"),
         name=name,
     )
-    price = _price(made, made.privacy_loss.epsilon(delta), delta)
+    price, width = made.privacy_loss.epsilon(delta), made.device.envelope_width
     text = json.dumps(made.specification(), indent=2) + "\n"
     write_text(output, text)
-    typer.echo(f"collection {made.device.id.hex()}")
-    typer.echo(f"each client sends {made.device.envelope_width} bytes")
-    typer.echo(price)
+    facts = {"output": str(output), "collection": made.device.id.hex(), "bytes": width}
+    lines = (f"collection {made.device.id.hex()}", f"each client sends {width} bytes")
+    cost = {"epsilon": price, "delta": delta, "clients": made.clients}
+    say(_COLLECTION, facts | cost, *lines, _price(made, price, delta), as_json=as_json)
 
 
 @app.command(name="serve")
@@ -110,12 +123,12 @@ def serve_collection(
 ) -> None:
     """Run the shuffler of a collection, or of all collections of a file, until it is asked to end."""
     if config is not None:
-        serve_configured(config, SHUFFLED, options, _PORT, unused={"COLLECTION": file, "--key": key})
+        serve_configured(config, SHUFFLED, options, PORT, unused={"COLLECTION": file, "--key": key})
         return
     if file is None or key is None:
         name = "COLLECTION" if file is None else "--key"
         _check.refuse(name, "be given without --config", None, "name the collection's file and the key's")
-    place, listening = alone(options, _PORT)
+    place, listening = alone(options, PORT)
     specification = _read(file)
     server.serve(
         collection_of(specification),
@@ -135,6 +148,7 @@ def submit(
     secret: Annotated[
         Path | None, typer.Option("--secret", help="A file with one client's secret, made if there is none.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Randomize, seal and send values, each as if from a device of its own: for trials."""
     known = device.PublicCollection.from_specification(_read(file))
@@ -147,7 +161,8 @@ def submit(
         for envelopes in _grouped(_envelopes(known, values, secret), known.envelope_width):
             counts = visitor.send(envelopes)
             taken, refused = taken + counts["taken"], refused + counts["refused"]
-    typer.echo(f"{taken} taken, {refused} refused")
+    facts = {"taken": taken, "refused": refused}
+    say(SUBMITTED, facts, f"{taken} taken, {refused} refused", as_json=as_json)
 
 
 @app.command(name="open")
@@ -173,7 +188,7 @@ def open_batches(
     delta: Delta = 1e-6,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Open batches with the analyst's key, count them, and print the estimate and what it cost."""
     if not (batches or merge) and url is None and state is None:

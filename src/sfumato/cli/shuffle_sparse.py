@@ -13,7 +13,9 @@ import typer
 from sfumato import _check, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.input.documents import read_document
+from sfumato.cli.output.facts import say
 from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
@@ -21,11 +23,16 @@ from sfumato.local import device
 from sfumato.local.shuffle import SparseHistogram, SparseRelease
 from sfumato.privacy._outward import text_above
 
-__all__ = ["sparse"]
+__all__ = ["SUBMITTED", "sparse"]
 
-sparse = typer.Typer(help="Count texts of an unknown domain, above a threshold.", no_args_is_help=True)
+sparse = typer.Typer(
+    add_completion=False, help="Count texts of an unknown domain, above a threshold.", no_args_is_help=True
+)
 
-_FORMAT: Final = Format("sfumato.sparse-counts")
+SUBMITTED: Final = Format("sfumato.shuffle-submitted")
+"""What a service took."""
+
+_FORMAT, _COLLECTION = Format("sfumato.sparse-counts"), Format("sfumato.sparse-collection-written")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 EncryptionKey: TypeAlias = Annotated[
     Path, typer.Option("--encryption-key", help="The file of the devices' key; not for the shuffler.")
@@ -46,6 +53,7 @@ def sparse_collection(
     key_bytes: Annotated[int, typer.Option("--key-bytes", help="Bytes of the longest text.")] = 100,
     noise: Annotated[str, typer.Option("--noise", help="laplace, or gaussian for many texts.")] = "laplace",
     name: Annotated[str, typer.Option("--name", help="Tells collections apart.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write down a collection, and draw the devices' encryption key into a new file, or read it from one."""
     secret = _drawn(encryption_key) if not encryption_key.exists() else _encryption_key(encryption_key)
@@ -65,9 +73,10 @@ def sparse_collection(
     if not encryption_key.exists():
         _store(encryption_key, secret)
     write_text(output, json.dumps(asked.specification(), indent=2) + "\n")
-    typer.echo(f"collection {asked.id.hex()}")
-    typer.echo(f"each client sends {asked.envelope_width} bytes")
-    typer.echo(_price(histogram))
+    facts = {"output": str(output), "collection": asked.id.hex(), "bytes": asked.envelope_width}
+    facts |= {"epsilon": epsilon, "delta": delta, "threshold": histogram.mechanism.threshold}
+    lines = (f"collection {asked.id.hex()}", f"each client sends {asked.envelope_width} bytes")
+    say(_COLLECTION, facts, *lines, _price(histogram), as_json=as_json)
 
 
 @sparse.command(name="submit")
@@ -80,6 +89,7 @@ def submit_keys(
     texts: Annotated[
         str, typer.Option("--texts", help="A file of the client's texts, one a line; - is standard input.")
     ] = "-",
+    as_json: AsJson = False,
 ) -> None:
     """Encrypt, seal and send the texts of one client, from a file or standard input: for trials."""
     if beyond:  # not shown: they are in the list of processes, which is bad enough
@@ -91,7 +101,8 @@ def submit_keys(
         if visitor.status().get("collection") != asked.id.hex():
             raise ParameterError("the service must be of this collection, got another's; check --url")
         counts = visitor.send([envelope])
-    typer.echo(f"{counts['taken']} taken, {counts['refused']} refused")
+    facts = {name: counts[name] for name in ("taken", "refused")}
+    say(SUBMITTED, facts, f"{counts['taken']} taken, {counts['refused']} refused", as_json=as_json)
 
 
 @sparse.command(name="open")
@@ -104,7 +115,7 @@ def open_releases(
     url: Annotated[
         str | None, typer.Option("--url", help="The service to collect all releases from.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the noisy counts of the texts that reached the threshold, batch by batch."""
     if not releases and (url is None or key is None):

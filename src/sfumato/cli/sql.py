@@ -16,6 +16,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format as Wire
+from sfumato.cli.input.arguments import AsJson, JsonStyle
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.output.facts import ANSWER, cost_facts, guarantee_facts, print_json, receipt_facts
 from sfumato.cli.output.guarding import check_free, file_of
@@ -92,9 +93,10 @@ def answer(
     output: Output = None,
     no_intervals: NoIntervals = False,
     clamp: Clamp = False,
+    as_json: JsonStyle = False,
 ) -> None:
     """Answer a query with differential privacy, and charge the ledger for it."""
-    style = format_of(style, output)
+    style = format_of(Format.JSON if as_json else style, output)
     check_output(style, output)
     query, params = query_text(text, file), params_of(param or ())
     if clamp:
@@ -114,7 +116,7 @@ def explain(
     *,
     file: QueryFile = None,
     param: Params = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
     query, params = query_text(text, file), params_of(param or ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from enum import Enum
 from pathlib import Path
@@ -14,7 +13,9 @@ import typer
 from sfumato import _check
 from sfumato._wire import Format
 from sfumato.cli.input.answers import spelled, translated
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.input.columns import is_blank, read_column
+from sfumato.cli.output.facts import print_json, say
 from sfumato.cli.output.writing import write_text
 from sfumato.local import surveys
 from sfumato.local.surveys.reports.outward_decimals import PLACES, decimal_above, decimal_below
@@ -22,7 +23,9 @@ from sfumato.privacy._outward import text_above
 
 __all__ = ["Kind", "app"]
 
-app = typer.Typer(help="Ask a question so that no answer betrays anybody.", no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False, help="Ask a question so that no answer betrays anybody.", no_args_is_help=True
+)
 
 
 class Kind(Enum):
@@ -52,6 +55,7 @@ class Kind(Enum):
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _SCORE_FORMAT: Final = Format("sfumato.survey-score")
 _ENDS: Final = ("estimate", "stddev", "lower", "upper")
+_SHEET, _REPORT = Format("sfumato.survey-sheet"), Format("sfumato.survey-report")
 _CHANCES: Final = "Parameters of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 _REPORTS: Final = (".html", ".txt")
@@ -102,6 +106,7 @@ def design_sheet(
     output: Annotated[
         Path | None, typer.Option("--output", help="A file *.html, *.txt or *.svg; else text is printed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a sheet to print: a page for the respondents, and one for the analyst."""
     made = _design(design, chance, categories)
@@ -114,12 +119,12 @@ def design_sheet(
         device=device,  # type: ignore[arg-type]
     )
     if output is None:
-        typer.echo(sheet.text().replace("\f", "\n\n"))
+        _print_text(_SHEET, sheet.text().replace("\f", "\n\n"), as_json=as_json)
         return
     if output.suffix.lower() not in _SUFFIXES:
         _check.refuse("output", f"end with {', '.join(_SUFFIXES)}", str(output), "the ending is the format")
     forms = {".html": sheet.html, ".txt": sheet.text, ".svg": sheet.svg}
-    write_text(output, forms[output.suffix.lower()]())
+    _write_text(_SHEET, output, forms[output.suffix.lower()](), as_json=as_json)
 
 
 @app.command()
@@ -134,7 +139,7 @@ def analyse(
     separator: Separator = None,
     level: Level = 0.95,
     method: Method = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate a prevalence, the shares of categories or a mean from randomized answers."""
     made = _of_one_sample(_design(design, chance, categories), design)
@@ -152,7 +157,7 @@ def analyse(
             "epsilon": None if math.isinf(made.epsilon) else made.epsilon,
             "estimates": shown,
         }
-        typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if one else {}))))
+        print_json(_FORMAT, facts | ({"misfit": estimate.misfit} if one else {}))
         return
     for row in rows:
         typer.echo(_line(row, level))
@@ -203,7 +208,7 @@ def score(
             "mean": mean,
             "shares": [dict(zip(names, map(_number, row), strict=True)) for row in shares],
         }
-        typer.echo(json.dumps(_SCORE_FORMAT.wrap(facts)))
+        print_json(_SCORE_FORMAT, facts)
         return
     typer.echo(_line(("mean", estimate.mean, estimate.stddev, lower, upper), level))
     for number, (share, stddev, likeliest) in enumerate(shares):
@@ -232,6 +237,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", help="A file *.html or *.txt; else text is printed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the report of one survey: what was found, how it was asked, and what an answer shows."""
     if output is not None and output.suffix.lower() not in _REPORTS:
@@ -242,9 +248,20 @@ def report(
         question=question, estimate=estimate, level=level, method=method, left_out=left, language=language
     )
     if output is None:
-        typer.echo(found.text())
+        _print_text(_REPORT, found.text(), as_json=as_json)
     else:
-        write_text(output, found.html() if output.suffix.lower() == ".html" else found.text())
+        text = found.html() if output.suffix.lower() == ".html" else found.text()
+        _write_text(_REPORT, output, text, as_json=as_json)
+
+
+def _print_text(kind: Format, text: str, *, as_json: bool) -> None:
+    say(kind, {"output": None, "text": text}, text, as_json=as_json)
+
+
+def _write_text(kind: Format, output: Path, text: str, *, as_json: bool) -> None:
+    write_text(output, text)
+    if as_json:
+        print_json(kind, {"output": str(output), "text": None})
 
 
 def _line(row: tuple[str, float, float, float, float], level: float) -> str:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from sfumato import _check
+from sfumato._wire import Format as Wire
+from sfumato.cli.input.arguments import AsJson
 from sfumato.cli.opening import (
     Analyst,
     LedgerAddress,
@@ -19,6 +21,7 @@ from sfumato.cli.opening import (
     named_sources,
     open_session,
 )
+from sfumato.cli.output.facts import cost_facts, guarantee_facts, print_json, receipt_facts
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.writing import Format, check_output, format_of, read_text, write, write_text
 from sfumato.cli.process.interrupts import interrupts
@@ -32,6 +35,7 @@ from sfumato.synthetic.marginals.workload import Marginals
 
 __all__ = ["domain_of", "synth"]
 
+_SYNTHESIS = Wire("sfumato.synthesis", 1)
 _DELTA = 1e-9
 _VALUES = 1 << 30
 _ROWS = frozenset({Format.PARQUET, Format.CSV, Format.JSON})
@@ -95,6 +99,7 @@ def synth(
     types: Types = None,
     ledger: LedgerAddress = None,
     analyst: Analyst = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a synthetic table with differential privacy, and charge the ledger before a row is read."""
     style = _style(output)
@@ -147,6 +152,19 @@ def synth(
             write_text(model, found.to_json(), name="--model", again=again)
         typer.echo(f"{output}: {table.num_rows:,} rows of {len(declared)} columns", err=True)
         typer.echo(_account(session, found, spend, part, unit), err=True)
+        if as_json:
+            files = {"output": str(output), "model": None if model is None else str(model)}
+            print_json(_SYNTHESIS, {**files, "rows": table.num_rows, **_facts(session, found, spend, part)})
+
+
+def _facts(session: Session, found: SyntheticModel, spend: float, delta: float) -> dict[str, Any]:
+    receipts = [receipt_facts(found.receipt)] if found.receipt else []
+    return {
+        "guarantee": cost_facts(spend, delta),
+        "cost": cost_facts(spend, delta) if receipts else cost_facts(0.0, 0.0),
+        "remaining": guarantee_facts(session.account.remaining(delta)),
+        "receipts": receipts,
+    }
 
 
 def domain_of(path: Path) -> TableDomain:

@@ -11,10 +11,10 @@ import pyarrow.parquet
 import typer
 
 from sfumato import _check, learning
+from sfumato.cli.input.arguments import AlwaysJson
 from sfumato.cli.opening import Types, types_of
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.writing import Format, check_output
-from sfumato.cli.process.epoch_bar import EpochBar
 from sfumato.cli.process.interrupts import interrupts
 from sfumato.cli.recorded import recorded
 from sfumato.errors import SourceError
@@ -78,6 +78,7 @@ def train(
             help="With --checkpoint: the key that seals its secrets; beside the ledger, if that is a file.",
         ),
     ] = None,
+    as_json: AlwaysJson = True,
 ) -> None:
     """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
     check_output(Format.JSON, output)
@@ -95,7 +96,6 @@ def train(
             source, epsilon, delta, rows=rows, types=types, ledger=ledger, analyst=analyst
         ) as session,
         interrupts.stating(session.ledger, ledger, checkpoint=checkpoint),
-        EpochBar() as bar,
     ):
         trained = learning.train_table(
             columns.read(read_rows(source, [columns.target, *columns.numbers, *columns.categories])),
@@ -110,7 +110,6 @@ def train(
             ledger=session.account,
             description=f"sfumato train {columns.target}",
             rows=rows,
-            progress=bar.epochs,
             checkpoint=checkpoint,
             key_file=key_file,
         )

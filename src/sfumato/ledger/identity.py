@@ -21,6 +21,7 @@ from sfumato._wire import BOOLEAN, TEXT, Names, Record, optional
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import BUDGET, Budget
 from sfumato.ledger.budget.renewal import RENEWAL, Renewal
+from sfumato.ledger.display import ledger_html
 from sfumato.ledger.store.base import Store
 from sfumato.privacy.neighboring import Neighboring
 
@@ -212,6 +213,9 @@ class LedgerFacts:
     def path(self) -> Path | None:
         """The file, or None in memory or on a server."""
         return self._store.path
+
+    def _repr_html_(self) -> str:
+        return ledger_html(self)
 
     def close(self) -> None:
         """Close the ledger; everything is already on the disk."""

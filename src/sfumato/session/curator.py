@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Self
 
 from sfumato import _check
+from sfumato._display import html_facts
 from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.display import budget_facts
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.paid_charges import PaidCharges
@@ -45,6 +47,16 @@ class CuratorTools(ABC):
     _policy: PrivacyPolicy | None
     _privacy_unit: str
     _defaults: Mapping[str, object]
+    _catalog: Catalog
+
+    def _repr_html_(self) -> str:
+        catalog = self._catalog
+        facts = {"private tables": ", ".join(sorted(catalog.private))}
+        if catalog.public:
+            facts["public tables"] = ", ".join(sorted(catalog.public))
+        if self._account.analyst:
+            facts["analyst"] = self._account.analyst
+        return html_facts("Session", facts | budget_facts(self._account))
 
     def suggest_limits(
         self,

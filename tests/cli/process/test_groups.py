@@ -1,4 +1,4 @@
-"""Commands are imported when they are used; lists of them, help and completion need none."""
+"""Commands are imported when they are used; lists of them and help need none."""
 
 from __future__ import annotations
 
@@ -52,15 +52,6 @@ def test_a_command_imports_no_other() -> None:
     assert "--local" in shown
     assert "sfumato.cli.demos.demo" in imported
     assert imported.isdisjoint({"torch", "sfumato.cli.train", "sfumato.cli.auditing", "sfumato.cli.survey"})
-
-
-def test_completion_knows_commands_and_their_options() -> None:
-    words = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": "sfumato ", "COMP_CWORD": "1"}
-    shown, imported = ran(**words)
-    assert set(shown.split()) == set(get_command(app).homes)  # type: ignore[attr-defined]
-    assert imported.isdisjoint(HEAVY)
-    shown, _ = ran(**words | {"COMP_WORDS": "sfumato demo --", "COMP_CWORD": "2"})
-    assert {"--ledger", "--local"} <= set(shown.split())
 
 
 def test_a_command_that_is_not_there_is_named_with_the_nearest() -> None:

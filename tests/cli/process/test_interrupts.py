@@ -154,6 +154,12 @@ def test_before_the_charge(forks: Any, folder: Path, place: tuple[str, str]) -> 
         assert ledger.entries() == ()
 
 
+def test_with_json_the_line_is_an_object(forks: Any, folder: Path) -> None:
+    found = json.loads(held(forks, BEFORE[0], *ASK, QUERY, "--json"))
+    assert (found["format"], found["error"], found["exit_code"]) == ("sfumato.error", "Interrupted", 130)
+    assert found["message"] == "interrupted; nothing was charged"
+
+
 STAYS = (
     "sfumato: interrupted; charge 1 stays, (0.5, 0)-DP, for rows may have been read: asking again uses it "
     "if no noise was drawn\n"

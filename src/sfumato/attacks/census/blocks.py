@@ -5,23 +5,20 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 
 from sfumato import _check
 from sfumato._durable import write_whole
+from sfumato._progress import Progress, shown_progress
 from sfumato._wire import canonical, parse
 from sfumato.attacks.census.person_types import PersonTypes
 from sfumato.attacks.census.published_tables import PublishedTable
@@ -140,7 +137,7 @@ def reconstruct_blocks(
     population: int | None = None,
     variability: bool = True,
     time_limit: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> dict[str, BlockReconstruction]:
     """Reconstruct the persons of each of many blocks.
 
@@ -157,9 +154,9 @@ def reconstruct_blocks(
         How many blocks at a time.
     population, variability, time_limit
         As for `reconstruct_tables`, for each block.
-    progress : callable, optional
-        Called with how many blocks are done and how many there are. By default a bar is shown, if standard
-        error is a terminal.
+    progress : callable or bool, optional
+        Called with how many blocks are done and how many there are. By default a bar is shown on a terminal
+        and in a notebook; True shows it anywhere, False nowhere.
 
     Returns
     -------
@@ -196,7 +193,7 @@ def reconstruct_blocks(
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
     job = _Job(types, population, variability, time_limit, place)
     found = {}
-    with _shown(progress) as show:
+    with shown_progress(progress, "reconstructing blocks") as show:
         for done, result in enumerate(_results(job, blocks, processes), 1):
             found[result.block] = result
             show(done, len(blocks))
@@ -227,21 +224,6 @@ def _results(job: _Job, blocks: Mapping[str, Tables], processes: int) -> Iterato
         raise EngineError(
             "processes must last to the end, got one that was ended; run again with the same folder"
         )
-
-
-@contextmanager
-def _shown(progress: Callable[[int, int], None] | None) -> Iterator[Callable[[int, int], None]]:
-    if progress is not None:
-        if not callable(progress):
-            _check.refuse_type("progress", "be a function", progress, "leave it out for a bar on a terminal")
-        yield progress
-        return
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reconstructing blocks", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _written(result: BlockReconstruction, digest: str) -> bytes:

@@ -20,6 +20,7 @@ _MEMBERS = Format("sfumato.ledger-members", 1)
 _MEMBER = Format("sfumato.ledger-member", 1)
 
 app = typer.Typer(
+    add_completion=False,
     help="Say who is curator, analyst, reviewer or auditor of a ledger; for its curator.",
     no_args_is_help=True,
 )

@@ -24,6 +24,7 @@ _REVIEWS, _REVIEW = Format("sfumato.ledger-reviews", 1), Format("sfumato.ledger-
 _KEY, _SIGNATURE = Format("sfumato.reviewer-key", 1), Format("sfumato.approval-signature", 1)
 
 app = typer.Typer(
+    add_completion=False,
     help="Review stored releases, sign, publish and withdraw them; each step is an event of the ledger.",
     no_args_is_help=True,
 )

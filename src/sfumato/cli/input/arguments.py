@@ -6,9 +6,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["AsJson", "LedgerAddress"]
+__all__ = ["AlwaysJson", "AsJson", "JsonStyle", "LedgerAddress"]
 
 LedgerAddress: TypeAlias = Annotated[
     str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonStyle: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+AlwaysJson: TypeAlias = Annotated[bool, typer.Option("--json", help="As ever: this is JSON.")]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.guarantee import Guarantee
     from sfumato.privacy.receipt import Receipt
 
-__all__ = ["ANSWER", "cost_facts", "entry_facts", "guarantee_facts", "print_json", "receipt_facts"]
+__all__ = ["ANSWER", "cost_facts", "entry_facts", "guarantee_facts", "print_json", "receipt_facts", "say"]
 
 ANSWER: Final = Format("sfumato.answer", 1)
 """Of ``sfumato sql --format json`` and ``sfumato ledger release --json``."""
@@ -108,3 +108,27 @@ def print_json(kind: Format, facts: Mapping[str, Any]) -> None:
     facts : mapping
     """
     typer.echo(json.dumps(kind.wrap(dict(facts)), ensure_ascii=False))
+
+
+def say(kind: Format, facts: Mapping[str, Any], *lines: str, as_json: bool) -> None:
+    """Print what a command did: lines for people, or the same facts as one JSON object.
+
+    Parameters
+    ----------
+    kind : Format
+    facts : mapping
+        Numbers in them that are not finite become null.
+    *lines : str
+    as_json : bool
+
+    Examples
+    --------
+    >>> made = {"reports": 2, "epsilon": float("inf")}
+    >>> say(Format("sfumato.example"), made, "2 reports", as_json=True)
+    {"format": "sfumato.example", "version": 1, "reports": 2, "epsilon": null}
+    """
+    if as_json:
+        print_json(kind, {name: finite_or_none(value) for name, value in facts.items()})
+        return
+    for line in lines:
+        typer.echo(line)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Final, final
 
+from sfumato.cli.process.failure import failure_line
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -42,6 +44,7 @@ class Interrupts:
     def __init__(self) -> None:
         self._seen = threading.Event()
         self._said = False
+        self.as_json = False
         self._stated = ""
         self._ledger: Ledger | None = None
         self._address: str | None = None
@@ -94,8 +97,9 @@ class Interrupts:
         """Print the line to standard error, once."""
         if not self._said:
             self._said = True
+            line = failure_line("Interrupted", self.line(), INTERRUPTED, as_json=self.as_json)
             with contextlib.suppress(OSError, ValueError, AttributeError):
-                sys.stderr.write(f"sfumato: {self.line()}\n")
+                sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
 
     def finish(self) -> None:

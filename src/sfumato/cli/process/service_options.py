@@ -19,7 +19,7 @@ from sfumato.server.hosting.configuration import Configuration
 from sfumato.server.hosting.service_settings import PREFIX, service_settings
 from sfumato.server.listening import Listening
 
-__all__ = ["alone", "say_now", "serve_configured", "serves", "stated"]
+__all__ = ["alone", "say_now", "serve_configured", "serves", "service_options", "stated"]
 
 Config: TypeAlias = Annotated[
     Path | None, typer.Option("--config", help="TOML: many collections, and settings of the service.")
@@ -58,7 +58,7 @@ JsonLog: TypeAlias = Annotated[
 ]
 
 
-def _settings(
+def service_options(
     *,
     config: Config = None,
     folder: Folder = None,
@@ -81,7 +81,7 @@ def _settings(
 
 def serves(command: Callable[..., None]) -> Callable[..., None]:
     """Put a service's options before a command's own, which gets ``config`` and the rest as ``options``."""
-    shared = options_of(_settings)
+    shared = options_of(service_options)
 
     @functools.wraps(command)
     def run(**given: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sfumato import _check
 
-__all__ = ["COMMANDS", "SETTINGS", "settings_of"]
+__all__ = ["COMMANDS", "FILE", "SETTINGS", "settings_of"]
 
 COMMANDS: Final = ("sql", "explain", "train")
 """The commands that read settings."""
@@ -27,7 +27,8 @@ SETTINGS: Final = (
 )  # fmt: skip
 """What may be set: options without their dashes."""
 
-_FILE: Final = "sfumato.toml"
+FILE: Final = "sfumato.toml"
+"""In the folder of the process."""
 
 
 def settings_of(command: Any, arguments: Sequence[str]) -> dict[str, Any]:
@@ -76,16 +77,16 @@ def _environment() -> dict[str, str]:
 
 
 def _file() -> Mapping[str, Any]:
-    path = Path(_FILE)
+    path = Path(FILE)
     if not path.is_file():
         return {}
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        _check.refuse(_FILE, "be a file of TOML that can be read", str(path.absolute()), "correct it")
+        _check.refuse(FILE, "be a file of TOML that can be read", str(path.absolute()), "correct it")
     for name, value in settings.items():
         if name not in SETTINGS or isinstance(value, dict | bool):
             near = difflib.get_close_matches(name, SETTINGS, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(SETTINGS)}"
-            _check.refuse(_FILE, "set options by their names, without dashes before them", name, remedy)
+            _check.refuse(FILE, "set options by their names, without dashes before them", name, remedy)
     return settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato import _check
+from sfumato._progress import Progress, shown_progress
 from sfumato._wire import Format
 from sfumato.errors import RunExhausted
 from sfumato.learning.training.privacy_engine import PrivacyEngine
@@ -43,7 +44,7 @@ def train_table(
     ledger: Ledger | LedgerView | None,
     description: str,
     rows: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
     checkpoint: Path | None = None,
     key_file: Path | None = None,
 ) -> TrainedTable:
@@ -69,8 +70,10 @@ def train_table(
     rows : int, optional
         A public number of rows, such as a noisy count: the run is under add/remove of one row. Left out, the
         data's own number of rows is public, and the run is under zero-out of one row.
-    progress : callable, optional
-        Called after each epoch with how many are done, and how many there are.
+    progress : callable or bool, optional
+        Called after each epoch with how many are done, and how many there are. By default a bar is shown on a
+        terminal and in a notebook; True shows it anywhere, False nowhere. Epochs are public; how long one
+        takes is outside of the guarantee.
     checkpoint : Path, optional
         Needs a ledger. The run is saved there before its first step and after each hundredth of its steps.
         Where the file exists, the run goes on from it and nothing is charged; `TrainedTable.save` removes it.
@@ -127,7 +130,8 @@ def train_table(
         {"target_epsilon": epsilon, "target_delta": delta},
         record,
     )
-    run.train(epochs, progress)
+    with shown_progress(progress, "training, epochs") as show:
+        run.train(epochs, show)
     card = json.loads(run.engine.card(delta, unit="row").to_json())
     run.engine.detach()
     lost = run.steps - run.taken
@@ -177,10 +181,10 @@ class _Training:
                 record=replace(record, resume_from=self._place.path),
             )
 
-    def train(self, epochs: int, progress: Callable[[int, int], None] | None) -> None:
+    def train(self, epochs: int, progress: Progress) -> None:
         """Take all steps that are left."""
         every = max(1, self.steps // SAVES)
-        if self._saved is not None and progress is not None:
+        if self._saved is not None:
             progress(self._epochs_of(epochs), epochs)
         with contextlib.suppress(RunExhausted):
             while True:
@@ -192,8 +196,7 @@ class _Training:
                     self.taken += 1
                     if self.taken % every == 0:
                         self._save()
-                if progress is not None:
-                    progress(self._epochs_of(epochs), epochs)
+                progress(self._epochs_of(epochs), epochs)
         self._save()
 
     def _epochs_of(self, epochs: int) -> int:

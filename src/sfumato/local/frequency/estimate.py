@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
 from sfumato.local.frequency.fit import FitTest, fit_of
-from sfumato.local.frequency.shares import FrequencyShares
+from sfumato.local.frequency.shares import TabledShares
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.mechanisms.base.release_table import Rows, as_pandas, drawn
 from sfumato.numerics.interval import Interval
@@ -29,7 +29,7 @@ _LARGEST: Final = 4096
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate(FrequencyShares):
+class Estimate(TabledShares):
     """The shares of the categories among the respondents.
 
     Parameters

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, Final
 
 import numpy as np
 
+from sfumato._display import html_table, shown
+from sfumato.local.base.report_facts import report_facts
 from sfumato.local.frequency.variance import Array
+from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["FrequencyShares"]
+__all__ = ["FrequencyShares", "TabledShares"]
+
+_SHOWN: Final = 20
 
 
 class FrequencyShares(ABC):
@@ -49,3 +55,41 @@ class FrequencyShares(ABC):
     def stddev(self) -> Array:
         """Estimated standard deviations of the raw frequencies."""
         return np.sqrt(self.variances)
+
+
+class TabledShares(FrequencyShares):
+    """Shares of values that are the rows of a table, which a notebook shows."""
+
+    __slots__ = ()
+
+    loss: PrivacyLoss
+    simulated: bool
+
+    def _repr_html_(self) -> str:
+        columns = self.to_dict()
+        names, values, lower, upper = (list(column) for column in list(columns.values())[:4])
+        order = list(range(len(names)))
+        if "category" in columns:  # without an order of their own
+            order.sort(key=lambda at: -values[at])
+        rows = [
+            (shown(names[at]), (shown(float(values[at])), f"[{lower[at]:.4g}, {upper[at]:.4g}]"))
+            for at in order[:_SHOWN]
+        ]
+        left = len(names) - len(rows)
+        return html_table(
+            f"Estimated shares, of {self.reports:,} reports",
+            ("", "share"),
+            rows,
+            more=f"and {left:,} more" if left else "",
+            facts={"in brackets": "95 % intervals"} | report_facts(self.loss, simulated=self.simulated),
+        )
+
+    @abstractmethod
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return columns for a table: the values, their frequencies, and lower and upper ends.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+        """

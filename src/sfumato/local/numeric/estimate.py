@@ -9,6 +9,8 @@ from typing import final
 from scipy.special import ndtri
 
 from sfumato import _check
+from sfumato._display import html_facts
+from sfumato.local.base.report_facts import report_facts
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -62,6 +64,16 @@ class MeanEstimate:
     reach: float
     loss: PrivacyLoss
     simulated: bool = False
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        facts = {
+            "mean": f"{self.mean:.6g}",
+            "95 % interval": f"{lower:.6g} to {upper:.6g}",
+            "bounds": f"{self.bounds[0]:g} to {self.bounds[1]:g}",
+        }
+        facts |= report_facts(self.loss, simulated=self.simulated)
+        return html_facts(f"Estimated mean, of {self.reports:,} reports", facts)
 
     @property
     def stddev(self) -> float:

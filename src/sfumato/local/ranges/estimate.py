@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import STEPS, made_consistent
-from sfumato.local.frequency.shares import FrequencyShares
+from sfumato.local.frequency.shares import TabledShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import isotonic
 from sfumato.local.ranges.range_share import RangeShare, around, range_indices
@@ -28,7 +28,7 @@ _BLOCK: Final = 1 << 14
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RangeEstimate(FrequencyShares):
+class RangeEstimate(TabledShares):
     """The distribution of ordered values among the respondents.
 
     Parameters

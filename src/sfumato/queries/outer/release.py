@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
 
 from sfumato import _check
+from sfumato.errors import LedgerError
 from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.outer.preparation import PreparedOuter
 from sfumato.queries.release.data_frames import as_pandas, as_polars
-from sfumato.queries.release.display import as_html, as_text, printable, promise
+from sfumato.queries.release.display import as_html, as_text, drawn_table, printable, promise
 from sfumato.queries.release.table import TableRelease
 
 if TYPE_CHECKING:
@@ -103,7 +105,23 @@ class PostprocessedRelease:
         return as_text(self.to_arrow(), self._promise)
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_arrow(), self._promise)
+        wide = self.to_arrow(intervals=True)
+        return as_html(self.to_arrow(), self._promise, facts=self._facts, intervals=wide)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What a notebook says below the rows: intervals, cost, receipts, and what is left now."""
+        epsilon, delta = self.cost
+        facts = {"in brackets": "95 % intervals for the bounded answer, where they follow"}
+        facts["cost"] = f"({epsilon:g}, {delta:g})-DP" if epsilon else "nothing: paid before"
+        for number, each in enumerate(self.releases, 1):
+            if each.receipt is not None:
+                facts[f"receipt {number}"] = str(each.receipt)
+        account = self.releases[0].account if self.releases else None
+        if account is not None:
+            with suppress(LedgerError):  # the ledger was closed since, or is not to be reached
+                facts["left"] = str(account.remaining(self.delta))
+        return facts
 
     @property
     def _promise(self) -> str:
@@ -175,6 +193,35 @@ class PostprocessedRelease:
             Some lines for people.
         """
         return "\n".join(outer_lines([each.explain() for each in self.releases], self.outer))
+
+    def plot(
+        self, ax: Any = None, *, column: str | None = None, level: float = _LEVEL, most: int = 30
+    ) -> Any:
+        """Draw one column with its intervals, a bar for each group; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        column : str, optional
+            Which; the first one of numbers if left out.
+        level : float
+            Coverage of the intervals, as for `to_arrow`.
+        most : int
+            How many rows are drawn, the first ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        table = self.to_arrow(intervals=True, level=level)
+        keys = {name for each in self.releases for name in each.record.keys}
+        return drawn_table(table, column, keys=keys, most=most, ax=ax)
 
     def to_arrow(self, *, intervals: bool = False, level: float = _LEVEL) -> pa.Table:
         """Return the answer as an Arrow table.

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar, final
 
 from sfumato import _check
+from sfumato._display import html_table
 from sfumato.errors import ParameterError
 from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.privacy._outward import text_above
@@ -114,6 +115,25 @@ class WorkloadPlan(Generic[ReleaseT]):
 
     def __str__(self) -> str:
         return self.explain()
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for query in self.queries:
+            kinds = {aggregate.name: aggregate.kind for aggregate in query.priced.query.aggregates}
+            cost = (text_above(query.epsilon), text_above(query.priced.charged_delta))
+            for name, error in query.errors.items():
+                expected = f"{error:.6g}{unit_of(kinds[name])}{remark_on(kinds[name])}"
+                known = "not known beforehand" if math.isnan(error) else expected
+                target = f"{query.targets[name]:g}" if name in query.targets else ""
+                rows.append((query.name, name, *cost, known, target))
+        facts = {
+            "together": f"epsilon {text_above(self.epsilon)}, delta {text_above(self.delta)}",
+            "fits into what is left": "yes" if self.fits else "no",
+            "charged": "nothing, before release()",
+        }
+        head = ("query", "column", "epsilon", "delta", "expected error", "target")
+        caption = f"Plan: expected errors are half-widths of {self.level:g} intervals for the bounded answers"
+        return html_table(caption, head, rows, facts=facts)
 
     def _lines(self) -> Iterator[str]:
         yield f"Expected errors are half-widths of {self.level:g} intervals for the bounded answers."

@@ -1,58 +1,24 @@
-"""A released table as people read it: a few rows of text that cannot steer a terminal or a page."""
+"""A released table as people read it: rows that cannot steer a terminal or a page, or bars with whiskers."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterator, Mapping
-from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-__all__ = ["as_html", "as_text", "printable", "promise", "shown"]
+from sfumato import _check
+from sfumato._display import html_table, printable, shown
+from sfumato.mechanisms.base.release_table import Rows, drawn
+from sfumato.numerics.interval import Interval
+
+__all__ = ["as_html", "as_text", "drawn_table", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
 _WIDEST_CELL = 40
-
-
-def printable(text: str) -> str:
-    r"""Return a text that cannot steer a terminal: what is not printable is written as an escape.
-
-    Examples
-    --------
-    >>> print(printable("Iowa" + chr(0x202E)))
-    Iowa\u202e
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def shown(value: object) -> str:
-    """Return a value as a person reads it; of a list of values with their counts these.
-
-    Examples
-    --------
-    >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
-    ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
-    >>> shown(Decimal("1270.500000000"))
-    '1,270.5'
-    >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
-    'Iowa (2,839), NULL (7)'
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, dict):
-        first, *others = map(shown, value.values())
-        return f"{first} ({', '.join(others)})"
-    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return ", ".join(map(shown, value))
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return printable(str(value))
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    whole, point, part = (
-        f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
-    )
-    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
+_ENDS = ("_lower", "_upper")
 
 
 def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
@@ -122,24 +88,14 @@ def as_html(
     """
     head, *rows = _rows(table, keys, _MAX_HTML_ROWS)
     beside = {} if intervals is None else _beside(table, intervals)
-    names = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td>{html.escape(cell)}{beside[column][index] if column in beside else ''}</td>"
+    noted = (
+        [
+            (cell, beside[column][index]) if column in beside else cell
             for column, cell in zip(table.column_names, row, strict=True)
-        )
-        + "</tr>"
+        ]
         for index, row in enumerate(rows)
     )
-    more = "".join(f"<p>{html.escape(line)}</p>" for line in _more(table, _MAX_HTML_ROWS))
-    said = "".join(
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(printable(text))}</dd>"
-        for name, text in (facts or {}).items()
-    )
-    caption = f"<caption>{html.escape(printable(footer))}</caption>"
-    listed = f"<dl>{said}</dl>" if said else ""
-    return f"<table>{caption}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more}{listed}"
+    return html_table(footer, head, noted, more="".join(_more(table, _MAX_HTML_ROWS)), facts=facts)
 
 
 def _beside(table: pa.Table, intervals: pa.Table) -> dict[str, list[str]]:
@@ -156,7 +112,7 @@ def _beside(table: pa.Table, intervals: pa.Table) -> dict[str, list[str]]:
 def _interval(low: object, high: object) -> str:
     if low is None or high is None or isinstance(low, list):
         return ""
-    return f" <small>[{html.escape(shown(low))}, {html.escape(shown(high))}]</small>"
+    return f"[{shown(low)}, {shown(high)}]"
 
 
 def _rows(table: pa.Table, keys: Collection[str], most: int = _MAX_ROWS) -> Iterator[tuple[str, ...]]:
@@ -180,3 +136,68 @@ def _cut(text: str) -> str:
 def _more(table: pa.Table, most: int = _MAX_ROWS) -> tuple[str, ...]:
     left = table.num_rows - most
     return (f"... and {left:,} more",) if left > 0 else ()
+
+
+def drawn_table(
+    table: pa.Table, column: str | None, *, keys: Collection[str], most: int, ax: Any = None
+) -> Any:
+    """Draw one column of an answer, with its intervals where it has any; return the axes, and show nothing.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The answer with its intervals.
+    column : str or None
+        Which column; None is the first one of numbers.
+    keys : collection of str
+        Columns that name the rows, such as years: not drawn unless they are named.
+    most : int
+        How many rows are drawn, the first ones.
+    ax : matplotlib.axes.Axes, optional
+        New ones if left out.
+
+    Raises
+    ------
+    ParameterError
+        If the column is none of the answer's, or none of numbers.
+    MissingExtra
+        If matplotlib is absent and no axes are given.
+    """
+    most = _check.integer("most", most, minimum=1)
+    names = table.column_names
+    ends = {f"{name}{end}" for name in names for end in _ENDS if f"{name}{end}" in names}
+    own = [name for name in names if name not in ends]
+    numbers = [name for name in own if _is_number(table.schema.field(name).type)]
+    drawable = [name for name in numbers if name not in keys]
+    if column is None:
+        if not drawable:
+            rule, found = "have a column of numbers to plot", "it has none"
+            _check.refuse_state("the answer", rule, found, "read it as a table, by to_arrow()")
+        column = drawable[0]
+    elif column not in numbers:
+        listed = ", ".join(map(repr, numbers)) or "none"
+        _check.refuse("column", f"be a column of numbers ({listed})", column, "name one of them")
+    few = table.slice(0, most)
+    naming = [name for name in own if name not in drawable and name != column]
+    labels = {name: [shown(_named(value)) for value in few[name].to_pylist()] for name in naming}
+    interval = None
+    if all(f"{column}{end}" in names for end in _ENDS):
+        lower, upper = (_floats(few[f"{column}{end}"]) for end in _ENDS)
+        interval = Interval(lower, upper)
+    labels = labels or {"entry": [str(row) for row in range(1, few.num_rows + 1)]}
+    ax = drawn(Rows(labels, _floats(few[column]), interval), ax)
+    ax.set_ylabel(column)
+    if table.num_rows > most:
+        ax.set_title(f"the first {most} of {table.num_rows:,} rows")
+    return ax
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return numbers as floats; NULL is NaN, of which nothing is drawn."""
+    values = [np.nan if value is None else float(value) for value in column.to_pylist()]
+    return np.array(values, np.float64)

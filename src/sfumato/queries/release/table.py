@@ -23,7 +23,7 @@ from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.computed_columns import clamped_values, computed_interval
 from sfumato.queries.release.data_frames import as_pandas, as_polars
-from sfumato.queries.release.display import as_html, as_text, printable, promise
+from sfumato.queries.release.display import as_html, as_text, drawn_table, printable, promise
 from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.explanation import explain
@@ -297,6 +297,32 @@ class TableRelease:
         polars.DataFrame
         """
         return as_polars(self.to_arrow(intervals=intervals, level=level, clamp=clamp))
+
+    def plot(self, ax: Any = None, *, column: str | None = None, level: float = 0.95, most: int = 30) -> Any:
+        """Draw one column with its intervals, a bar for each group; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        column : str, optional
+            Which; the first one of numbers if left out.
+        level : float
+            Coverage of the intervals, as for `to_arrow`.
+        most : int
+            How many rows are drawn, the first ones.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        table = self.to_arrow(intervals=True, level=level)
+        return drawn_table(table, column, keys=self.record.keys, most=most, ax=ax)
 
     def _column(self, name: str, *, clamp: bool = False) -> pa.ChunkedArray | pa.Array:
         """Return a column by name, shown or not, with a value for every group."""

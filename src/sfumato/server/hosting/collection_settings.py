@@ -27,7 +27,7 @@ from sfumato.server.periods.key_ring import KeyRing, ShufflerKey
 from sfumato.server.periods.timed_key import TimedKey
 from sfumato.server.shuffler import Shuffler, collection_of
 
-__all__ = ["PLAIN", "SHUFFLED", "CollectionKind", "CollectionSettings", "read_collections"]
+__all__ = ["BATCH_SIZE", "PLAIN", "SHUFFLED", "CollectionKind", "CollectionSettings", "read_collections"]
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -35,7 +35,8 @@ _TAKEN: Final = ("v1", "healthz", "metrics", "counters")
 _KEYS: Final = ("file", "environment", "public", "offered", "until")
 _ANALYST_KEYS: Final = ("public", "offered", "until")
 _LONGEST: Final = 1 << 28
-_BATCH_SIZE: Final = 1000
+BATCH_SIZE: Final = 1000
+"""Devices whose reports are written out together, unless a file says another number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +244,7 @@ def _read_plain(table: Table, common: dict[str, Any]) -> CollectionSettings:
     document = _document(table, "name the file that `sfumato local plan` wrote")
     protocol = protocol_from_document(table.where("file"), document)
     title = table.get("name", text, common["name"])
-    size = table.get("batch-size", positive_integer, _BATCH_SIZE)
+    size = table.get("batch-size", positive_integer, BATCH_SIZE)
     if size < 2:
         _check.refuse(table.where("batch-size"), "be at least 2", size, "nobody is mixed with fewer")
     with under(table.where()):

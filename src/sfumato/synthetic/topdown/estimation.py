@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
+from sfumato._progress import StepProgress
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.synthetic.topdown.cell_query import CellQuery
 from sfumato.synthetic.topdown.family_batch import (
@@ -22,7 +23,6 @@ from sfumato.synthetic.topdown.limits.joint_limits import JointLimits
 from sfumato.synthetic.topdown.measurement import NoisyCounts, child_ranges, measure, measure_some
 from sfumato.synthetic.topdown.noise_plan import LevelNoise
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
-from sfumato.synthetic.topdown.workers.level_progress import Progress
 from sfumato.synthetic.topdown.workers.process_pool import FamilyWorkers
 
 __all__ = ["LevelEstimate", "LevelEstimator"]
@@ -69,7 +69,7 @@ class LevelEstimator:
     possible: Nodes
     every: bool
     workers: FamilyWorkers
-    progress: Progress | None
+    progress: StepProgress | None
 
     def estimate(
         self, depth: int, exact: LevelCounts, above: LevelCounts | None, source: RandomSource

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sfumato import _check
+from sfumato._progress import StepProgress
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator
 from sfumato.synthetic.topdown.state_file import StateFile
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
-from sfumato.synthetic.topdown.workers.level_progress import Progress
 from sfumato.synthetic.topdown.workers.process_pool import FamilyWorkers, ProcessPool
 from sfumato.synthetic.topdown.workers.spark_families import SparkFamilies
 
@@ -23,7 +23,7 @@ class LevelRun(NamedTuple):
     intervals: bool
     workers: FamilyWorkers
     file: StateFile | None
-    progress: Progress | None
+    progress: StepProgress | None
 
 
 def family_workers(processes: int, spark: Any) -> FamilyWorkers:

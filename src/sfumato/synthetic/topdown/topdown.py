@@ -12,6 +12,7 @@ from typing import Any, Final, Self, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._progress import StepProgress
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -34,7 +35,7 @@ from sfumato.synthetic.topdown.state_file import StateFile
 from sfumato.synthetic.topdown.topdown_release import TopDownRelease, all_levels
 from sfumato.synthetic.topdown.tree_least_squares import MeasuredTable
 from sfumato.synthetic.topdown.unit_counts import unit_counts
-from sfumato.synthetic.topdown.workers.level_progress import Progress, shown_levels
+from sfumato.synthetic.topdown.workers.level_progress import shown_levels
 
 __all__ = ["TopDown"]
 
@@ -250,7 +251,7 @@ class TopDown(Mechanism):
         processes: int = 1,
         spark: Any = None,
         state: str | os.PathLike[str] | None = None,
-        progress: Progress | bool | None = None,
+        progress: StepProgress | bool | None = None,
     ) -> TopDownRelease:
         """Measure the counts of a table and release whole counts of all places.
 

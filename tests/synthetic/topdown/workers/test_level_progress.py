@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato import _progress
 from sfumato.errors import ParameterError
 from sfumato.synthetic import Hierarchy, TableDomain, TopDown, UnitCounts
 from sfumato.synthetic.topdown.workers import level_progress
@@ -39,7 +40,7 @@ def test_a_terminal_has_a_bar_after_a_while_and_a_pipe_has_none(monkeypatch: pyt
         (None, 0.0, None, False),
     ):
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(level_progress, "_PATIENCE", patience)
+        monkeypatch.setattr(_progress, "_PATIENCE", patience)
         with level_progress.shown_levels(given, LEVELS) as show:
             for step in (("state", 1, 2), ("state", 2, 2)) if show else ():
                 show(*step)  # type: ignore[misc]
@@ -54,7 +55,7 @@ def test_a_terminal_has_a_bar_after_a_while_and_a_pipe_has_none(monkeypatch: pyt
 
 
 def test_a_release_on_a_terminal_shows_its_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(level_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
     for given, many in ((None, 1), (False, 0)):
         terminal = Terminal()
         monkeypatch.setattr(sys, "stderr", terminal)
@@ -81,8 +82,8 @@ def test_a_notebook_has_one_line_that_changes_and_goes_away(monkeypatch: pytest.
     page.display = display
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", page)
-    monkeypatch.setattr(level_progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(level_progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
     with level_progress.shown_levels(None, LEVELS) as show:
         assert show is not None
         show("state", 1, 2)

@@ -1,0 +1,75 @@
+"""``sfumato init``: a commented configuration that loads as it stands."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from sfumato import _check
+from sfumato._wire import Format
+from sfumato.cli.configuring.service_file import local_file, shuffle_file
+from sfumato.cli.configuring.session_file import session_file
+from sfumato.cli.input.arguments import AsJson
+from sfumato.cli.local import PORT as LOCAL_PORT
+from sfumato.cli.output.facts import say
+from sfumato.cli.process.settings import FILE
+from sfumato.cli.shuffle import PORT as SHUFFLE_PORT
+
+__all__ = ["Configured", "init"]
+
+_WRITTEN: Final = Format("sfumato.configuration-written", 1)
+
+
+class Configured(Enum):
+    """What a configuration is for.
+
+    Examples
+    --------
+    >>> Configured("session")
+    <Configured.SESSION: 'session'>
+    """
+
+    SESSION = "session"
+    LOCAL = "local"
+    SHUFFLE = "shuffle"
+
+
+def init(
+    kind: Annotated[
+        Configured,
+        typer.Argument(help="session: of sql, explain and train; local or shuffle: of that serve command."),
+    ] = Configured.SESSION,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="For local, protocols; for shuffle, collections.")
+    ] = None,
+    *,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="For shuffle: the file of the secret key.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help=f"A new file: {FILE}, of a service collector.toml.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented configuration with every setting, its meaning and its default."""
+    session = kind is Configured.SESSION
+    output = Path(FILE if session else "collector.toml") if output is None else output
+    if bool(files) == session:
+        rule = "be left out" if session else "be named"
+        _check.refuse_state("the files", rule, "they are named" if session else "none is", "see --help")
+    if (key is None) == (kind is Configured.SHUFFLE):
+        rule = "be given for shuffle, and for nothing else"
+        _check.refuse("--key", rule, None if key is None else str(key), "see --help")
+    if key is not None:
+        text = shuffle_file(output, files or (), key, SHUFFLE_PORT)
+    else:
+        text = session_file() if session else local_file(output, files or (), LOCAL_PORT)
+    try:
+        with output.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        _check.refuse("output", "be a new file", str(output), error.strerror or "name another one")
+    say(_WRITTEN, {"output": str(output), "for": kind.value}, f"{output} written", as_json=as_json)

@@ -1,0 +1,117 @@
+"""Progress of long work: on a terminal, in a notebook, in a pipe, and for a function."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from sfumato import _progress
+from sfumato._progress import shown_progress
+from sfumato.audit import audit
+from sfumato.errors import ParameterError
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from sfumato.session import progress as of_queries
+    from sfumato.session import terminal_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a notebook's cell was made to show, one after the other."""
+    lines: list[str] = []
+
+    class Handle:
+        def update(self, line: dict[str, str], *, raw: bool) -> None:
+            lines.append(line["text/plain"])
+
+    def display(line: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        lines.append(line["text/plain"])
+        return Handle()
+
+    python: Any = types.ModuleType("IPython")
+    python.get_ipython = lambda: types.SimpleNamespace(kernel=None)
+    page: Any = types.ModuleType("IPython.display")
+    page.display = display
+    monkeypatch.setitem(sys.modules, "IPython", python)
+    monkeypatch.setitem(sys.modules, "IPython.display", page)
+    return lines
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "_PAUSE", 0.0)
+
+
+def noisy(data: Any, size: int) -> list[int]:
+    return [len(data)] * size
+
+
+def audited(**given: Any) -> None:
+    audit(noisy, epsilon=1.0, pairs=[([1], [1, 1])], trials=1000, **given)
+
+
+def test_where_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, given, shown in (
+        (Terminal(), None, True),
+        (Terminal(), False, False),
+        (io.StringIO(), None, False),
+        (io.StringIO(), True, True),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with shown_progress(given, "blocks") as show:
+            show(1, 3)
+        assert ("blocks" in stream.getvalue()) == shown
+        assert ("1/3" in stream.getvalue()) == shown
+
+
+def test_a_cell_shows_it_and_is_empty_at_the_end(cell: list[str]) -> None:
+    audited()
+    assert cell[0].startswith("auditing, runs, ")
+    assert cell[0].endswith(" of 1000")
+    assert cell[-1] == ""
+    cell.clear()
+    with terminal_progress.shown() as show:
+        show(None)
+        show(41.9)
+    assert [line.rpartition(", ")[2] for line in cell] == ["0 of 100", "41 of 100", ""]
+    assert of_queries.display_of(None, analyst=None) is terminal_progress.shown
+    assert of_queries.display_of(None, analyst="ada") is None  # how long it takes is for the curator alone
+
+
+def test_what_is_observed_is_not_disturbed(cell: list[str]) -> None:
+    audited(observe=["time"])
+    assert cell == []
+
+
+def test_an_audit_counts_runs_that_are_planned_by_public_numbers() -> None:
+    for pairs in (1, 3, 5):
+        inputs = [([1] * k, [1] * (k + 1)) for k in range(1, pairs + 1)]
+        totals: set[int] = set()
+        done = [0]
+
+        def seen(now: int, total: int, totals: Any = totals, done: Any = done) -> None:
+            totals.add(total)
+            done.append(now)
+
+        audit(noisy, epsilon=1.0, pairs=inputs, trials=8000, progress=seen)
+        assert done == sorted(done)
+        (total,) = totals
+        assert total == {1: 8000, 3: 24000, 5: 29000}[pairs]
+        assert done[-1] <= total
+        assert done[-1] == total or pairs > 1  # the events that promise most may be of fewer pairs
+
+
+def test_something_else_is_refused() -> None:
+    with pytest.raises(ParameterError, match="progress must be a function, True, False or None"):
+        audited(progress="yes")
