@@ -47,7 +47,6 @@ class CuratorTools(ABC):
     _policy: PrivacyPolicy | None
     _privacy_unit: str
     _defaults: Mapping[str, object]
-    _catalog: Catalog
 
     def _repr_html_(self) -> str:
         catalog = self._catalog

@@ -69,13 +69,11 @@ def test_two_servers_with_folders_of_their_own_share_the_budget(postgres: Cluste
     checked_race([tmp_path / "a", tmp_path / "a", tmp_path / "b"], postgres.database())
 
 
-@pytest.mark.parametrize(
-    "stages", [("after the charge", "after the noise"), tuple(STAGES)], ids=["two", "all"]
-)
+@pytest.mark.exhaustive
 def test_a_server_that_is_killed_answers_again_or_says_its_charge(
-    tmp_path: Path, stages: tuple[str, ...]
+    tmp_path: Path,
 ) -> None:
-    process = begun("kill", str(tmp_path), *stages)
+    process = begun("kill", str(tmp_path), *STAGES)
     expected = {
         "first": "done",
         "said": [1],
@@ -86,4 +84,4 @@ def test_a_server_that_is_killed_answers_again_or_says_its_charge(
     }
     drawn = {"first": "failed", "free": False, "charges": 2}
     found = result(process)
-    assert found == {stage: expected | (drawn if stage in DRAWN else {}) for stage in stages}
+    assert found == {stage: expected | (drawn if stage in DRAWN else {}) for stage in STAGES}

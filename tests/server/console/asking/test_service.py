@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.errors import EngineError, LedgerMismatch, ParameterError, QueryError
 from sfumato.server.console.asking.job import MESSAGES, JobState
-from sfumato.server.console.asking.job_store import JobLimits, TooManyJobs
+from sfumato.server.console.asking.job_store import JobLimits, JobStore, TooManyJobs
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService, AskingSettings
 from sfumato.server.console.asking.time_grid import TimeGrid
@@ -292,3 +292,24 @@ def test_sql_around_private_selects_is_one_job(tmp_path: Path) -> None:
         here.clock.now = 4.0
         assert here.service.table("ada", job).column_names[0] == "ratio"
         assert here.service.job("ada", job).charges == (1, 2)
+
+
+def test_what_a_dead_process_left_is_finished_by_the_next_one(tmp_path: Path) -> None:
+    """One job was begun and one submission was charged, but not written down, when the process ended."""
+    with setting(tmp_path) as here:
+        begun = here.ask(COUNT.format(0.25), "begun")
+        with (
+            patch.object(type(here.session.engine), "aggregate", side_effect=SystemExit),
+            pytest.raises(SystemExit),
+        ):
+            here.service.run_next()
+        with patch.object(JobStore, "charged", side_effect=SystemExit), pytest.raises(SystemExit):
+            here.ask(COUNT.format(0.5), "charged")
+        charged = here.service.history("ada")[0].id
+    with setting(tmp_path) as here:
+        for here.clock.now in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0):
+            here.run(0.0)
+        here.clock.now = 20.0
+        assert [here.state(begun), here.state(charged)] == ["done", "done"]
+        assert here.ask(COUNT.format(0.5), "charged") == charged
+        assert [entry.committed for entry in here.session.ledger.entries()] == [True, True]

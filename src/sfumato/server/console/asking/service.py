@@ -6,16 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Self, final
 
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato.errors import LedgerError
-from sfumato.ledger.log.words import check_line, check_name
-from sfumato.ledger.paid_charges import PaidCharges
-from sfumato.queries.plan.query_key import query_key
-from sfumato.queries.sql.query_parameters import Parameters
+from sfumato.ledger.log.words import check_line
 from sfumato.server.console.asking.dataset_facts import DatasetFacts, Domains, dataset_facts
 from sfumato.server.console.asking.dry_run import DryRun, dry_run
 from sfumato.server.console.asking.generated_rows import Size
@@ -24,13 +20,12 @@ from sfumato.server.console.asking.job_file import JobFile
 from sfumato.server.console.asking.job_queue import JobQueue
 from sfumato.server.console.asking.job_runner import JobRunner
 from sfumato.server.console.asking.job_store import JobLimits, JobStore, NewJob
+from sfumato.server.console.asking.job_work import JobWork, session_for
 from sfumato.server.console.asking.planning_tables import planning_session
-from sfumato.server.console.asking.proposal import Proposal, Wanted, propose, request_digest
+from sfumato.server.console.asking.proposal import Proposal, Wanted, propose
 from sfumato.server.console.asking.question import Question
-from sfumato.server.console.asking.stoppable_engine import StoppableEngine
 from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.asking.worker_lock import WorkerLock
-from sfumato.session.answer import ask_ledger
 from sfumato.session.session import Session
 
 __all__ = ["AskingService", "AskingSettings"]
@@ -138,13 +133,14 @@ class AskingService:
         grid = self._settings.grid
         self._file = JobFile(folder / "jobs.sqlite", grid=grid, ledger=session.ledger.ledger_id)
         self._store = JobStore(self._file, self._settings.limits)
+        self._work = JobWork(session, self._planning, self._store)
         self._runner = JobRunner(
             JobQueue(self._file),
             self._lock,
             grid,
-            run=self._answer,
+            run=self._work.answer,
             interrupt=session.engine.cancel,
-            finish_charging=self._charge,
+            finish_charging=self._work.charge,
             clock=self._clock,
             on_failure=self._settings.on_failure,
         )
@@ -168,19 +164,7 @@ class AskingService:
         LedgerMismatch
             The analyst has no account.
         """
-        return self._as_analyst(self._planning, analyst, question)
-
-    def _as_analyst(self, session: Session, analyst: str, question: Question | None, **more: Any) -> Session:
-        check_name("analyst", analyst)
-        if question is None:
-            return session.as_analyst(analyst, period=session.account.period, **more)
-        return session.as_analyst(
-            analyst,
-            period=question.period or session.account.period,
-            purpose=question.purpose,
-            defaults=question.defaults,
-            **more,
-        )
+        return session_for(self._planning, analyst, question)
 
     def propose(self, analyst: str, question: Question, *, wanted: Wanted | None = None) -> Proposal:
         """Say what a question costs and how wrong its answer will be; nothing is charged, no row is read.
@@ -287,51 +271,8 @@ class AskingService:
         )
         job, is_new = self._store.add(new, self._lock.name, now)
         if is_new:
-            self._charge(job)
+            self._work.charge(job)
         return self._store.view(analyst, job.id, self._clock())
-
-    def _charge(self, job: Job) -> None:
-        """Charge a job's private SELECTs, those of unfinished jobs left out; nothing is read."""
-        question = Question.from_json(job.question)
-        asker = self.session_of(job.analyst, question)
-        priced = asker.priced(question.sql, params=question.params or None)
-        account = asker.account
-        digests = [request_digest(job.analyst, account.period, each) for each in priced]
-        new = [index for index, digest in enumerate(digests) if digest not in job.charges]
-        text = Parameters.of(question.params).describe(question.sql)
-        many = len(priced)
-        words = [text if many == 1 else f"private SELECT {index + 1} of {many} in: {text}" for index in new]
-        try:
-            asked = ask_ledger(
-                [priced[index] for index in new], words, account=account, source=asker.randomness()
-            )
-            receipts = asked.charge(account)
-        except LedgerError as refused:
-            self._store.refused(job, str(refused))
-            return
-        self._store.charged(job, {digests[new[n]]: receipt.sequence for n, receipt in receipts.items()})
-
-    def _answer(self, job: Job, go_on: Callable[[], None]) -> Answer:
-        question = Question.from_json(job.question)
-        asker = self.session_of(job.analyst, question)
-        receipts = {}
-        for each in asker.priced(question.sql, params=question.params or None):
-            number = job.charges.get(request_digest(job.analyst, asker.account.period, each))
-            if number is not None:
-                receipts[query_key(each.query)] = self._session.ledger.receipt(number)
-        engine = StoppableEngine(self._session.engine, go_on)
-        paying = self._as_analyst(
-            self._session, job.analyst, question, paid=PaidCharges(receipts), engine=engine
-        )
-        released = paying.sql(question.sql, params=question.params or None)
-        facts = {
-            "epsilon": released.epsilon,
-            "delta": released.delta,
-            "privacy_unit": released.privacy_unit,
-            "simulated": released.simulated,
-            "explanation": released.explain(),
-        }
-        return Answer(table=_stream(released.to_arrow(intervals=True)), facts=facts)
 
     def job(self, analyst: str, job_id: str) -> JobView:
         """Return one of an analyst's jobs as it is shown now.
@@ -421,10 +362,3 @@ def _require_cost(proposal: Proposal, at_most: Mapping[str, float] | None) -> No
         if cost > shown:
             remedy = "look at the new price, and ask again"
             _check.refuse_state("cost", f"be at most {shown!r} {unit}", f"it is {cost!r} by now", remedy)
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
