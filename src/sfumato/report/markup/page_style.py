@@ -41,12 +41,17 @@ svg text{font:12px system-ui,sans-serif;fill:$ink}
 code{overflow-wrap:anywhere;white-space:pre-wrap}
 dt{font-weight:bold}
 dd{margin:0 0 .5rem}
+.skip{position:absolute;left:-99rem}
+.skip:focus{position:static;color:$ink}
+:focus-visible{outline:3px solid $ink;outline-offset:2px}
+main:focus{outline:none}
 @media print{
 body{max-width:none;font-size:10pt}
 h2{break-after:avoid}
 figure,tr{break-inside:avoid}
 thead{display:table-header-group}
 .scroll{overflow:visible}
+.skip{display:none}
 }
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from sfumato.report.markup.elements import Markup, element, joined
 from sfumato.report.markup.page_style import POLICY, STYLE
@@ -12,6 +12,9 @@ from sfumato.report.pages.sections import head
 from sfumato.report.pages.subject import Subject
 
 __all__ = ["ReleasePage", "document"]
+
+_CONTENT: Final = "content"
+"""Where the skip link leads: past title and lead."""
 
 
 @final
@@ -69,7 +72,12 @@ def document(subject: Subject, parts: Iterable[Markup], *, title: str = "", lead
             element("title", title),
             element("style", STYLE),
         ),
-        element("body", element("main", head(subject, title, lead or texts("page.lead")), *parts)),
+        element(
+            "body",
+            element("a", texts("page.skip"), href=f"#{_CONTENT}", class_="skip"),
+            head(subject, title, lead or texts("page.lead")),
+            element("main", *parts, id=_CONTENT, tabindex="-1"),
+        ),
         lang=texts.language,
     )
     return ReleasePage(html=joined((Markup("<!DOCTYPE html>\n"), whole, "\n")), language=texts.language)
