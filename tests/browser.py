@@ -15,13 +15,14 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pytest
 
-__all__ = ["Browser", "browsing", "text_of_pdf"]
+__all__ = ["Browser", "browsing", "needed", "text_of_pdf"]
 
 SECONDS: Final = 60
 OPTIONS: Final = (
@@ -42,8 +43,8 @@ axe.run(document).then(
 );
 """
 _MISSING: Final = (
-    "the browser's tests need {what}: apt-get install chromium chromium-driver; pip install --group browser; "
-    "pip install --no-deps axe-playwright-python"
+    "the browser's tests need {what}: apt-get install chromium chromium-driver; "
+    "pip install --group browser '.[pdf]'; pip install --no-deps axe-playwright-python"
 )
 
 
@@ -73,9 +74,8 @@ class Browser:
 
     def wait_for(self, script: str) -> Any:
         """Return what a script returns, once that is something."""
-        from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415
-
-        return WebDriverWait(self.driver, SECONDS).until(lambda _: self.run(script))
+        wait = needed("selenium.webdriver.support.wait")
+        return wait.WebDriverWait(self.driver, SECONDS).until(lambda _: self.run(script))
 
     def resize(self, width: int, height: int = 800) -> None:
         """Give the page a size in pixels."""
@@ -90,9 +90,7 @@ class Browser:
 
     def press(self, *keys: str) -> None:
         """Press keys of `selenium.webdriver.common.keys.Keys`, or type text, wherever the focus is."""
-        from selenium.webdriver import ActionChains  # noqa: PLC0415
-
-        ActionChains(self.driver).send_keys(*keys).perform()
+        needed("selenium.webdriver").ActionChains(self.driver).send_keys(*keys).perform()
 
     def focused(self) -> str:
         """Return the tag of what has the focus, with its id or its class: ``a#first``, ``div.scroll``."""
@@ -110,14 +108,10 @@ class Browser:
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """Start a browser, and end it and its driver with the block."""
-    try:
-        from selenium import webdriver  # noqa: PLC0415
-        from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
-    except ModuleNotFoundError:
-        _stand_aside("selenium")
+    webdriver = needed("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = _program("chromium", "chromium-browser", "google-chrome")
-    service = Service(_program("chromedriver"))
+    service = webdriver.ChromeService(_program("chromedriver"))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         service.env = os.environ | {"HOME": profile}
         for option in (*OPTIONS, f"--user-data-dir={profile}"):
@@ -133,13 +127,17 @@ def browsing() -> Iterator[Browser]:
 
 def text_of_pdf(pdf: bytes) -> str:
     """Return the text of all pages, with single spaces, and letters in place of ligatures."""
-    try:
-        from pypdf import PdfReader  # noqa: PLC0415
-    except ModuleNotFoundError:
-        _stand_aside("pypdf")
-    pages = PdfReader(io.BytesIO(pdf)).pages
+    pages = needed("pypdf").PdfReader(io.BytesIO(pdf)).pages
     text = unicodedata.normalize("NFKC", " ".join(page.extract_text() for page in pages))
     return " ".join(text.split())
+
+
+def needed(library: str) -> Any:
+    """Return a library of the browser's tier; without it skip the test, but in CI fail."""
+    try:
+        return import_module(library)
+    except ModuleNotFoundError:
+        _stand_aside(library.partition(".")[0])
 
 
 @cache

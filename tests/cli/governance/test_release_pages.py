@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from sfumato import report
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.ledger import Ledger
+from tests.browser import needed
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -62,8 +64,11 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         ((1, "--folder", "."), "both is given"),
         (("--folder", "nowhere"), "folder must be a folder that exists"),
         ((1, "--published"), "published must stand beside --folder"),
-        ((1, "--json"), "json must stand beside --output or --folder"),
+        ((1, "--json"), "json must stand beside --output, --pdf or --folder"),
         (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
+        (("--folder", ".", "--pdf", "x"), "pdf must be left out with --folder"),
+        ((1, "--output", "x", "--pdf", "./x"), "pdf must be another file than --output"),
+        ((1, "--pdf", "nowhere/x.pdf"), "pdf must be a file in a folder that exists"),
         ((9,), "number must be that of a charge with a stored release, got 9"),
         ((1, "--language", "fr"), "language must be one of en, de"),
     ],
@@ -73,6 +78,27 @@ def test_what_is_refused(ledger: Path, arguments: tuple[object, ...], message: s
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stdout == ""
+
+
+def test_a_pdf_without_its_library_names_the_extra(
+    ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    out = tmp_path / "page.pdf"
+    result = CliRunner().invoke(app, ["report", str(ledger), "1", "--pdf", str(out)])
+    assert result.exit_code == 1
+    assert "pip install 'sfumato[pdf]'" in " ".join(result.stderr.split())
+    assert not out.exists()
+
+
+@pytest.mark.browser
+def test_a_pdf_is_the_one_that_python_makes(ledger: Path, tmp_path: Path) -> None:
+    needed("weasyprint")
+    out, page = tmp_path / "page.pdf", tmp_path / "page.html"
+    written = json.loads(answered("report", ledger, 1, "--pdf", out, "--output", page, "--json"))["pages"]
+    with Ledger.read(ledger) as book:
+        assert out.read_bytes() == report.stored_release(book, 1).to_pdf()
+    assert [each["path"] for each in written] == [str(page), str(out)]
 
 
 def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> None:

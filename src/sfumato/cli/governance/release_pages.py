@@ -15,11 +15,10 @@ from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.tables import printable
 from sfumato.cli.output.writing import Format as Style
-from sfumato.cli.output.writing import check_output, read_text, write_text
+from sfumato.cli.output.writing import check_output, read_text, write_bytes, write_text
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
 from sfumato.report.registry.registry_record import Deployment, registry_record
@@ -36,6 +35,9 @@ def report(
     ] = None,
     *,
     output: Annotated[Path | None, typer.Option(help="File for the page.")] = None,
+    pdf: Annotated[
+        Path | None, typer.Option("--pdf", help="File for the page as PDF; needs the extra [pdf].")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Folder for a page of each stored table, in place of a number.")
     ] = None,
@@ -53,29 +55,34 @@ def report(
 ) -> None:
     """Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt."""
     if registry is not None or deployment is not None:
-        alone = number is None and output is None and folder is None and not published and not as_json
+        alone = not any((number is not None, output, pdf, folder, published, as_json))
         _write_record(ledger, registry, deployment, alone=alone)
         return
-    _check_targets(number, output, folder, published=published, as_json=as_json)
+    _check_targets(number, output, pdf, folder, published=published, as_json=as_json)
     with Ledger.read(ledger) as book:
         if number is not None:
             page = stored_release(book, number, language=language)
-            if output is None:
+            if output is None and pdf is None:
                 typer.echo(page.html, nl=False)
                 return
-            pages = {output: page}
+            files = {} if output is None else {output: page.to_bytes()}
+            if pdf is not None:
+                files[pdf] = page.to_pdf()
         else:
             numbers = _numbers(book, published=published)
-            pages = {
-                Path(folder or "") / f"release-{each}.html": stored_release(book, each, language=language)
+            files = {
+                Path(folder or "") / f"release-{each}.html": stored_release(
+                    book, each, language=language
+                ).to_bytes()
                 for each in numbers
             }
-    for path in pages:
-        check_output(Style.TABLE, path)
-        check_free(path, sources={}, ledger=file_of(ledger))
-    for path, page in pages.items():
-        write_text(path, page.html, again="it costs nothing to make it again")
-    _say(pages, as_json=as_json)
+    for path in files:
+        name = "pdf" if path is pdf else "output"
+        check_output(Style.TABLE, path, name=name)
+        check_free(path, sources={}, ledger=file_of(ledger), name=name)
+    for path, made in files.items():
+        write_bytes(path, made, again="it costs nothing to make it again")
+    _say(files, as_json=as_json)
 
 
 def _write_record(ledger: str, registry: Path | None, deployment: Path | None, *, alone: bool) -> None:
@@ -92,7 +99,13 @@ def _write_record(ledger: str, registry: Path | None, deployment: Path | None, *
 
 
 def _check_targets(
-    number: int | None, output: Path | None, folder: Path | None, *, published: bool, as_json: bool
+    number: int | None,
+    output: Path | None,
+    pdf: Path | None,
+    folder: Path | None,
+    *,
+    published: bool,
+    as_json: bool,
 ) -> None:
     """Refuse options that exclude each other, before the ledger is opened."""
     if (number is None) == (folder is None):
@@ -100,14 +113,18 @@ def _check_targets(
         rule = "be a charge's number or left out for --folder"
         _check.refuse_state("number", rule, f"{given} is given", "write a number, or --folder FOLDER")
     if folder is not None:
-        if output is not None:
-            _check.refuse("output", "be left out with --folder", str(output), "pages are named by number")
+        for name, file in (("output", output), ("pdf", pdf)):
+            if file is not None:
+                _check.refuse(name, "be left out with --folder", str(file), "pages are named by number")
         if not resolved(folder).is_dir():
             _check.refuse("folder", "be a folder that exists", str(folder), "make it first")
     if published and folder is None:
         _check.refuse("published", "stand beside --folder", published, "leave it out for one number")
-    if as_json and output is None and folder is None:
-        _check.refuse("json", "stand beside --output or --folder", as_json, "standard output is the page")
+    if output is not None and pdf is not None and resolved(output) == resolved(pdf):
+        _check.refuse("pdf", "be another file than --output", str(pdf), "name two files, or one of them")
+    if as_json and (output, pdf, folder) == (None, None, None):
+        rule = "stand beside --output, --pdf or --folder"
+        _check.refuse("json", rule, as_json, "standard output is the page")
 
 
 def _numbers(book: Ledger, *, published: bool) -> list[int]:
@@ -125,19 +142,15 @@ def _has_page(book: Ledger, number: int) -> bool:
         return False
 
 
-def _say(pages: dict[Path, ReleasePage], *, as_json: bool) -> None:
+def _say(files: dict[Path, bytes], *, as_json: bool) -> None:
     if as_json:
         written = [
-            {
-                "path": str(path),
-                "bytes": len(page.to_bytes()),
-                "sha256": hashlib.sha256(page.to_bytes()).hexdigest(),
-            }
-            for path, page in pages.items()
+            {"path": str(path), "bytes": len(made), "sha256": hashlib.sha256(made).hexdigest()}
+            for path, made in files.items()
         ]
         print_json(_PAGES, {"pages": written})
         return
-    for path, page in pages.items():
-        typer.echo(printable(f"{path}: {len(page.to_bytes()):,} bytes"), err=True)
-    if not pages:
+    for path, made in files.items():
+        typer.echo(printable(f"{path}: {len(made):,} bytes"), err=True)
+    if not files:
         typer.echo("no such releases", err=True)

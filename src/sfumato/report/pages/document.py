@@ -8,6 +8,7 @@ from typing import Final, final
 
 from sfumato.report.markup.elements import Markup, element, joined
 from sfumato.report.markup.page_style import POLICY, STYLE
+from sfumato.report.markup.pdf import pdf_of
 from sfumato.report.pages.sections import head
 from sfumato.report.pages.subject import Subject
 
@@ -46,6 +47,21 @@ class ReleasePage:
         bytes
         """
         return self.html.encode()
+
+    def to_pdf(self) -> bytes:
+        """Return the page as PDF with the structure that screen readers use (PDF/UA).
+
+        Returns
+        -------
+        bytes
+            Of one page and one version of WeasyPrint and its fonts, always the same.
+
+        Raises
+        ------
+        MissingExtra
+            Without the extra ``sfumato[pdf]``.
+        """
+        return pdf_of(self.html)
 
 
 def document(subject: Subject, parts: Iterable[Markup], *, title: str = "", lead: str = "") -> ReleasePage:
