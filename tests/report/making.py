@@ -55,6 +55,22 @@ def kinds_of_pages(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
         yield "release without a ledger", report.release(session.sql(pure), language=language)
     yield from _records(language)
     yield "model card", report.model_card(_card(), language=language)
+    yield from _collections(language)
+
+
+def _collections(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
+    from sfumato import local  # noqa: PLC0415
+    from sfumato.local import shuffle  # noqa: PLC0415
+
+    domain = local.Domain(["no", "yes", "<b>"])
+    oracle = local.LongitudinalRandomizedResponse(epsilon=1.0, permanent_epsilon=2.0, domain=domain)
+    (first,) = oracle.simulate_rounds([700, 200, 100], rounds=1, rng=1)
+    yield "local shares", report.local_estimate(first, oracle, language=language)
+    mean = local.PiecewiseMean(epsilon=2.0, bounds=(0.0, 24.0))
+    yield "local mean", report.local_estimate(mean.simulate([7.0], [900], rng=1), mean, language=language)
+    asked = shuffle.ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=1000, domain=domain)
+    mixed = asked.simulate([700, 200, 100], rng=1)
+    yield "shuffled shares", report.shuffled_estimate(mixed, asked, language=language)
 
 
 def _records(language: str) -> Iterator[tuple[str, report.ReleasePage]]:

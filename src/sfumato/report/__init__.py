@@ -3,7 +3,8 @@
 `release` makes a page of one released table: the numbers with their intervals, who is protected, the odds in
 words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
-page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model.
+page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model,
+`local_estimate` and `shuffled_estimate` pages of surveys without a trusted curator.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.report.pages.collection_page import local_estimate, shuffled_estimate
     from sfumato.report.pages.document import ReleasePage
     from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
@@ -38,10 +40,12 @@ __all__ = [
     "Event",
     "Odds",
     "ReleasePage",
+    "local_estimate",
     "model_card",
     "odds",
     "registry_record",
     "release",
+    "shuffled_estimate",
     "stored_release",
 ]
 
@@ -53,10 +57,12 @@ __getattr__, __dir__ = attach(
         "Event": "sfumato.report.pages.odds",
         "Odds": "sfumato.report.pages.odds",
         "ReleasePage": "sfumato.report.pages.document",
+        "local_estimate": "sfumato.report.pages.collection_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
         "registry_record": "sfumato.report.registry.registry_record",
         "release": "sfumato.report.pages.release_page",
+        "shuffled_estimate": "sfumato.report.pages.collection_page",
         "stored_release": "sfumato.report.pages.release_page",
     },
 )
