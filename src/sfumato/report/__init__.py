@@ -4,7 +4,8 @@
 words, what was limited, clamped and hidden, what is not promised, and the receipt with the commands that
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
 page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model,
-`local_estimate` and `shuffled_estimate` pages of surveys without a trusted curator.
+`local_estimate` and `shuffled_estimate` pages of surveys without a trusted curator. `statement` is the
+guarantee of a release for machines: it travels in a table's metadata, and is verified against the ledger.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -33,20 +34,27 @@ if TYPE_CHECKING:
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
     from sfumato.report.pages.release_page import release, stored_release
     from sfumato.report.registry.registry_record import Deployment, registry_record
+    from sfumato.report.statements.guarantee_statement import GuaranteeStatement, read_statement, statement
+    from sfumato.report.statements.json_ld import json_ld, with_json_ld
 
 __all__ = [
     "Belief",
     "Deployment",
     "Event",
+    "GuaranteeStatement",
     "Odds",
     "ReleasePage",
+    "json_ld",
     "local_estimate",
     "model_card",
     "odds",
+    "read_statement",
     "registry_record",
     "release",
     "shuffled_estimate",
+    "statement",
     "stored_release",
+    "with_json_ld",
 ]
 
 __getattr__, __dir__ = attach(
@@ -55,14 +63,19 @@ __getattr__, __dir__ = attach(
         "Belief": "sfumato.report.pages.odds",
         "Deployment": "sfumato.report.registry.registry_record",
         "Event": "sfumato.report.pages.odds",
+        "GuaranteeStatement": "sfumato.report.statements.guarantee_statement",
         "Odds": "sfumato.report.pages.odds",
         "ReleasePage": "sfumato.report.pages.document",
+        "json_ld": "sfumato.report.statements.json_ld",
         "local_estimate": "sfumato.report.pages.collection_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
+        "read_statement": "sfumato.report.statements.guarantee_statement",
         "registry_record": "sfumato.report.registry.registry_record",
         "release": "sfumato.report.pages.release_page",
         "shuffled_estimate": "sfumato.report.pages.collection_page",
+        "statement": "sfumato.report.statements.guarantee_statement",
         "stored_release": "sfumato.report.pages.release_page",
+        "with_json_ld": "sfumato.report.statements.json_ld",
     },
 )

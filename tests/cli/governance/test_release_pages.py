@@ -69,6 +69,8 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         (("--folder", ".", "--pdf", "x"), "pdf must be left out with --folder"),
         ((1, "--output", "x", "--pdf", "./x"), "pdf must be another file than --output"),
         ((1, "--pdf", "nowhere/x.pdf"), "pdf must be a file in a folder that exists"),
+        (("--check", "x.parquet", "--folder", "."), "check must stand alone"),
+        (("--check", "x.parquet", 1), "check must stand alone"),
         ((9,), "number must be that of a charge with a stored release, got 9"),
         ((1, "--language", "fr"), "language must be one of en, de"),
     ],
@@ -121,3 +123,31 @@ def test_the_ledger_is_not_written_over(ledger: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(ledger), "1", "--output", str(ledger)])
     assert result.exit_code == 2
     assert "not be the ledger" in result.stderr
+
+
+def test_parquet_carries_its_guarantee_and_is_checked(ledger: Path, tmp_path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    replayed, again = tmp_path / "sql.parquet", tmp_path / "again.parquet"
+    answered("sql", ACS, *BUDGET, "--ledger", ledger, "--output", replayed, COUNT)
+    answered("ledger", "release", ledger, 1, "--output", again, "--no-intervals")
+    for file in (replayed, again):
+        assert "release 1 of ledger" in answered("report", ledger, "--check", file)
+        assert json.loads(answered("report", ledger, "--check", file, "--json"))["review"] == "none"
+    with Ledger.read(ledger) as book:
+        assert report.read_statement(replayed) == report.statement(book, 1)
+    table = pq.read_table(again)
+    (count,) = table.column("n").to_pylist()
+    pq.write_table(pa.table([[count + 1]], schema=table.schema), again)
+    result = CliRunner().invoke(app, ["report", str(ledger), "--check", str(again)])
+    assert result.exit_code != 0
+    assert "table must hold the numbers of the release" in " ".join(result.stderr.split())
+
+
+def test_pages_have_json_ld_where_it_is_asked_for(ledger: Path) -> None:
+    page = answered("report", ledger, 1, "--json-ld")
+    with Ledger.read(ledger) as book:
+        plain = report.stored_release(book, 1)
+        assert page == report.with_json_ld(plain, report.json_ld(book, 1)).html
+    assert page.count('<script type="application/ld+json">') == page.count("<script") == 1

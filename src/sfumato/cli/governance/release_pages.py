@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow.parquet as pq
 import typer
 
 from sfumato import _check
@@ -19,13 +20,18 @@ from sfumato.cli.output.writing import check_output, read_text, write_bytes, wri
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
+from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
 from sfumato.report.registry.registry_record import Deployment, registry_record
+from sfumato.report.statements.guarantee_statement import read_statement
+from sfumato.report.statements.json_ld import json_ld as described
+from sfumato.report.statements.json_ld import with_json_ld
 
 __all__ = ["report"]
 
 _PAGES = Format("sfumato.release-pages", 1)
+_CHECK = Format("sfumato.release-check", 1)
 
 
 def report(
@@ -50,18 +56,31 @@ def report(
     deployment: Annotated[
         Path | None, typer.Option(help="For --registry: TOML with what the ledger does not know.")
     ] = None,
+    json_ld: Annotated[
+        bool, typer.Option("--json-ld", help="Put the guarantee into each page for machines, too.")
+    ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="In place of pages: a Parquet file to compare with the ledger.")
+    ] = None,
     language: Annotated[str, typer.Option(help="Of the page: en or de.")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
 ) -> None:
     """Make pages of stored releases: numbers, intervals, who is protected, odds in words, receipt."""
+    alone = not any((number is not None, output, pdf, folder, published, json_ld))
+    if check is not None:
+        _check_file(ledger, check, alone=alone and registry is None and deployment is None, as_json=as_json)
+        return
     if registry is not None or deployment is not None:
-        alone = not any((number is not None, output, pdf, folder, published, as_json))
+        alone = alone and not as_json
         _write_record(ledger, registry, deployment, alone=alone)
         return
     _check_targets(number, output, pdf, folder, published=published, as_json=as_json)
+    for name, file in (("output", output), ("pdf", pdf)):
+        if file is not None:
+            _check_file_free(file, ledger, name)
     with Ledger.read(ledger) as book:
         if number is not None:
-            page = stored_release(book, number, language=language)
+            page = _page(book, number, language, json_ld=json_ld)
             if output is None and pdf is None:
                 typer.echo(page.html, nl=False)
                 return
@@ -71,18 +90,44 @@ def report(
         else:
             numbers = _numbers(book, published=published)
             files = {
-                Path(folder or "") / f"release-{each}.html": stored_release(
-                    book, each, language=language
+                Path(folder or "") / f"release-{each}.html": _page(
+                    book, each, language, json_ld=json_ld
                 ).to_bytes()
                 for each in numbers
             }
-    for path in files:
-        name = "pdf" if path is pdf else "output"
-        check_output(Style.TABLE, path, name=name)
-        check_free(path, sources={}, ledger=file_of(ledger), name=name)
+    for path in files if folder is not None else ():
+        _check_file_free(path, ledger, "output")
     for path, made in files.items():
         write_bytes(path, made, again="it costs nothing to make it again")
     _say(files, as_json=as_json)
+
+
+def _check_file_free(file: Path, ledger: str, name: str) -> None:
+    check_output(Style.TABLE, file, name=name)
+    check_free(file, sources={}, ledger=file_of(ledger), name=name)
+
+
+def _page(book: Ledger, number: int, language: str, *, json_ld: bool) -> ReleasePage:
+    page = stored_release(book, number, language=language)
+    return with_json_ld(page, described(book, number)) if json_ld else page
+
+
+def _check_file(ledger: str, file: Path, *, alone: bool, as_json: bool) -> None:
+    """Compare a file's statement and numbers with the ledger."""
+    if not alone:
+        rule = "stand alone, but for --json"
+        _check.refuse_state("check", rule, "other options are given", "pass the ledger and the file")
+    said = read_statement(file)
+    with Ledger.read(ledger) as book:
+        state = said.verify(book, pq.read_table(file))
+    if as_json:
+        print_json(_CHECK, {"charge": said.charge, "ledger": said.ledger, "review": state})
+        return
+    typer.echo(
+        printable(f"release {said.charge} of ledger {said.ledger}: guarantee and numbers are the ledger's")
+    )
+    if state != "none":
+        typer.echo(f"in review: {state}")
 
 
 def _write_record(ledger: str, registry: Path | None, deployment: Path | None, *, alone: bool) -> None:
@@ -90,8 +135,7 @@ def _write_record(ledger: str, registry: Path | None, deployment: Path | None, *
     if registry is None or deployment is None or not alone:
         found = "it stands alone" if registry is None or deployment is None else "other options are given"
         _check.refuse_state("registry", "stand beside --deployment only", found, "pass both, and a ledger")
-    check_output(Style.TABLE, registry, name="registry")
-    check_free(registry, sources={}, ledger=file_of(ledger), name="registry")
+    _check_file_free(registry, ledger, "registry")
     about = Deployment.from_toml(read_text("deployment", deployment, "write a file of TOML"))
     with Ledger.read(ledger) as book:
         record = registry_record(book, about)
