@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import sfumato as sf
 from sfumato import report
-from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.ledger import Budget, Dataset, Ledger, Role
 from sfumato.privacy import Gaussian, Neighboring, PureDP
 
 if TYPE_CHECKING:
     from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["GROUPS", "kinds_of_pages", "stored", "towns"]
+__all__ = ["GROUPS", "kinds_of_pages", "publish", "stored", "towns"]
 
 GROUPS = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=4, delta=1e-7, max_groups_contributed=2) "
@@ -56,6 +56,34 @@ def kinds_of_pages(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
     yield from _records(language)
     yield "model card", report.model_card(_card(), language=language)
     yield from _collections(language)
+    yield from _deployments(language)
+
+
+def _deployments(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
+    """A ledger with members, accounts and a release that was published, for each audience; a comparison."""
+    with stored(_evaluation(), PureDP(0.5)) as ledger:
+        ledger.grant("<ada>", Budget.approximate(epsilon=2.0, delta=5e-7), reason="a test")
+        publish(ledger, 1)
+        for audience in ("public", "internal"):
+            page = report.deployment(ledger, audience=audience, compared_unit="user-day", language=language)
+            yield f"{audience} deployment", page
+    found = report.compare(PureDP(1.0), unit="person")
+    yield "comparison", report.comparison_page(found, language=language)
+
+
+def publish(ledger: Ledger, number: int) -> None:
+    """Have a release reviewed and published: by carl and cora, curators, and rita, who signs."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
+
+    key = Ed25519PrivateKey.generate()
+    ledger.members.set_roles("carl", {Role.CURATOR})
+    ledger.members.set_roles("rita", {Role.REVIEWER}, by="carl")
+    ledger.members.set_roles("cora", {Role.CURATOR}, by="carl")
+    ledger.members.register_key("rita", key.public_key(), by="cora")
+    ledger.reviews.request(number, by="carl")
+    approval = ledger.reviews.approval(number, by="rita")
+    ledger.reviews.approve(approval, approval.sign(key))
+    ledger.reviews.publish(number, by="carl")
 
 
 def _collections(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
@@ -76,7 +104,6 @@ def _collections(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
 def _records(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
     import pyarrow as pa  # noqa: PLC0415
 
-    from sfumato.learning.reports.evaluation import EvaluationRecord  # noqa: PLC0415
     from sfumato.synthetic import Hierarchy, Invariant, Marginals, TableDomain, TopDown  # noqa: PLC0415
     from sfumato.synthetic.releases.release_record import SyntheticRecord  # noqa: PLC0415
 
@@ -96,10 +123,16 @@ def _records(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
     table = SyntheticRecord(kind="topdown", release=released, epsilon=9.0, delta=1e-6, privacy_unit="person")
     with stored(table, released.loss) as ledger:
         yield "topdown", report.stored_release(ledger, 1, language=language)
-    numbers = {"correct": 83, "rows": 100, "lower": 0.77, "upper": 0.89, "epsilon": 0.5, "charge": 1}
-    evaluation = EvaluationRecord(**numbers, loss=PureDP(0.5), privacy_unit="row", simulated=False)  # type: ignore[arg-type]
+    evaluation = _evaluation()
     with stored(evaluation, evaluation.loss) as ledger:
         yield "evaluation", report.stored_release(ledger, 1, language=language)
+
+
+def _evaluation() -> Any:
+    from sfumato.learning.reports.evaluation import EvaluationRecord  # noqa: PLC0415
+
+    numbers = {"correct": 83, "rows": 100, "lower": 0.77, "upper": 0.89, "epsilon": 0.5, "charge": 1}
+    return EvaluationRecord(**numbers, loss=PureDP(0.5), privacy_unit="row", simulated=False)  # type: ignore[arg-type]
 
 
 def _card() -> Any:

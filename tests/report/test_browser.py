@@ -42,7 +42,7 @@ def test_axe_finds_nothing_on_any_kind_of_page(browser: Browser, tmp_path: Path,
             browser.resize(width)
             browser.open(written(page, tmp_path))
             found[name, width] = browser.violations()
-    assert len(found) >= 22
+    assert len(found) >= 28
     assert {name: each for name, each in found.items() if each} == {}
 
 
@@ -103,7 +103,8 @@ def test_headings_and_tables_are_what_a_screen_reader_goes_by(browser: Browser, 
         browser.open(written(page, tmp_path))
         levels = browser.run("return [...document.querySelectorAll('h1,h2,h3')].map(each => each.localName)")
         assert levels[0] == "h1", name
-        assert set(levels[1:]) == {"h2"}, name
+        assert levels[1] == "h2", name
+        assert set(levels[1:]) <= {"h2", "h3"}, name
         unnamed = (
             "return [...document.querySelectorAll('table')].filter(table => !table.caption"
             " || [...table.querySelectorAll('th')].some(th => !th.scope)"

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato as sf
 from sfumato import report
 from sfumato.errors import ParameterError
-from sfumato.ledger import Role
-from tests.report.making import towns
+from tests.report.making import publish, towns
 
 if TYPE_CHECKING:
     from sfumato.session.session import Session
@@ -63,15 +61,8 @@ def test_in_a_page_it_is_one_block_of_data(session: Session) -> None:
 def test_a_published_release_has_its_day() -> None:
     with sf.connect(towns(4), privacy_unit="who", epsilon=9, delta=1e-5) as session:
         session.sql(QUERY)
-        ledger, key = session.ledger, Ed25519PrivateKey.generate()
-        ledger.members.set_roles("carl", {Role.CURATOR})
-        ledger.members.set_roles("rita", {Role.REVIEWER}, by="carl")
-        ledger.members.set_roles("cora", {Role.CURATOR}, by="carl")
-        ledger.members.register_key("rita", key.public_key(), by="cora")
-        ledger.reviews.request(1, by="carl")
-        approval = ledger.reviews.approval(1, by="rita")
-        ledger.reviews.approve(approval, approval.sign(key))
-        ledger.reviews.publish(1, by="carl")
+        ledger = session.ledger
+        publish(ledger, 1)
         day = ledger.reviews.of(1).steps[-1].time.date().isoformat()
         assert json.loads(report.json_ld(ledger, 1))["datePublished"] == day
         assert report.statement(ledger, 1).verify(ledger) == "published"
