@@ -16,5 +16,5 @@ def test_the_blocks_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     assert "at most 62.3 in 100" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -32,6 +32,7 @@ from sfumato.ledger.log.export import LedgerExport
 from sfumato.ledger.log.verification import Verification
 from sfumato.privacy._outward import text_above
 from sfumato.queries.release.table import TableRelease
+from sfumato.report.statements.guarantee_statement import statement
 
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "release", "show", "verify"]
 
@@ -131,9 +132,11 @@ def release(
         check_free(output, sources={}, ledger=file_of(ledger))
     with Ledger.read(ledger) as book:
         found = book.release(number)
+        said = statement(book, number) if style is Format.PARQUET else None
     table = (
         found.to_arrow(intervals=not no_intervals) if isinstance(found, TableRelease) else found.to_arrow()
     )
+    table = table if said is None else said.attached(table)
     of: dict[str, object] = {"epsilon": finite_or_none(found.epsilon), "charge": number}
     if isinstance(found, TableRelease) and found.receipt is not None:
         of["receipts"] = [receipt_facts(found.receipt)]

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
+import pyarrow as pa
 import typer
 
 from sfumato import _check
@@ -28,6 +29,7 @@ from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
 from sfumato.queries.sql.rewriting import written_out
+from sfumato.report.statements.guarantee_statement import statement
 from sfumato.session.session import Session
 
 if TYPE_CHECKING:
@@ -104,6 +106,8 @@ def answer(
     release = session.sql(query, params=params)
     clamped = {"clamp": True} if clamp else {}
     table = release.to_arrow(intervals=not no_intervals, **clamped)
+    if style is Format.PARQUET:
+        table = _stated(session, release, table)
     write(table, style, output, again=_again(session), facts=_facts(session, release))
     for line in (*cut_off(release), _account(session, release)):
         typer.echo(line, err=True)
@@ -143,6 +147,13 @@ def _require_alone(query: str, params: dict[str, Any]) -> None:
     if isinstance(statement, LargerStatement):
         found, remedy = "there is SQL around it, or several groupings", "clamp there, as by GREATEST(n, 0)"
         _check.refuse_state("--clamp", "be of one private SELECT alone", found, remedy)
+
+
+def _stated(session: Session, release: TableRelease | PostprocessedRelease, table: pa.Table) -> pa.Table:
+    """Return the table with its guarantee in the schema, where it is one release that a ledger stores."""
+    if isinstance(release, PostprocessedRelease) or not session.ledger.durable:
+        return table
+    return statement(session.ledger, release).attached(table)
 
 
 def _again(session: Session) -> str:

@@ -5,6 +5,8 @@ words, what was limited, clamped and hidden, what is not promised, and the recei
 check it. The page is one file of HTML without scripts, in English or German. `stored_release` makes the same
 page from a ledger alone, and pages of synthetic tables and evaluations; `model_card` one of a trained model,
 `deployment` one of a whole ledger, and `compare` places a guarantee among public records of the same unit.
+`local_estimate` and `shuffled_estimate` make pages of surveys without a trusted curator. `statement` is the
+guarantee of a release for machines: it travels in a table's metadata, and is verified against the ledger.
 
 >>> import pyarrow as pa
 >>> import sfumato as sf
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
     from sfumato.report.comparison.deployment_records import DeploymentRecord
     from sfumato.report.deployments.checklist import ChecklistLine, Known, checklist
     from sfumato.report.deployments.deployment_page import deployment
+    from sfumato.report.pages.collection_page import local_estimate, shuffled_estimate
     from sfumato.report.pages.document import ReleasePage
     from sfumato.report.pages.model_page import model_card
     from sfumato.report.pages.odds import Belief, Event, Odds, odds
     from sfumato.report.pages.release_page import release, stored_release
     from sfumato.report.registry.checklist_answers import ChecklistAnswers
     from sfumato.report.registry.registry_record import Deployment, registry_record
+    from sfumato.report.statements.guarantee_statement import GuaranteeStatement, read_statement, statement
+    from sfumato.report.statements.json_ld import json_ld, with_json_ld
 
 __all__ = [
     "Belief",
@@ -47,6 +52,7 @@ __all__ = [
     "Deployment",
     "DeploymentRecord",
     "Event",
+    "GuaranteeStatement",
     "Known",
     "Odds",
     "Placed",
@@ -57,11 +63,17 @@ __all__ = [
     "comparison_page",
     "comparison_text",
     "deployment",
+    "json_ld",
+    "local_estimate",
     "model_card",
     "odds",
+    "read_statement",
     "registry_record",
     "release",
+    "shuffled_estimate",
+    "statement",
     "stored_release",
+    "with_json_ld",
 ]
 
 __getattr__, __dir__ = attach(
@@ -74,6 +86,7 @@ __getattr__, __dir__ = attach(
         "Deployment": "sfumato.report.registry.registry_record",
         "DeploymentRecord": "sfumato.report.comparison.deployment_records",
         "Event": "sfumato.report.pages.odds",
+        "GuaranteeStatement": "sfumato.report.statements.guarantee_statement",
         "Known": "sfumato.report.deployments.checklist",
         "Odds": "sfumato.report.pages.odds",
         "Placed": "sfumato.report.comparison.compare",
@@ -84,10 +97,16 @@ __getattr__, __dir__ = attach(
         "comparison_page": "sfumato.report.comparison.comparison_page",
         "comparison_text": "sfumato.report.comparison.comparison_page",
         "deployment": "sfumato.report.deployments.deployment_page",
+        "json_ld": "sfumato.report.statements.json_ld",
+        "local_estimate": "sfumato.report.pages.collection_page",
         "model_card": "sfumato.report.pages.model_page",
         "odds": "sfumato.report.pages.odds",
+        "read_statement": "sfumato.report.statements.guarantee_statement",
         "registry_record": "sfumato.report.registry.registry_record",
         "release": "sfumato.report.pages.release_page",
+        "shuffled_estimate": "sfumato.report.pages.collection_page",
+        "statement": "sfumato.report.statements.guarantee_statement",
         "stored_release": "sfumato.report.pages.release_page",
+        "with_json_ld": "sfumato.report.statements.json_ld",
     },
 )

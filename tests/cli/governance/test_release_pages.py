@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.ledger import Ledger
 from sfumato.privacy import PureDP
+from tests.browser import needed
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -63,14 +65,22 @@ def test_pages_of_all_releases_and_of_those_that_are_published(ledger: Path, tmp
         ((1, "--folder", "."), "both is given"),
         (("--folder", "nowhere"), "folder must be a folder that exists"),
         ((1, "--published"), "published must stand beside --folder"),
-        ((1, "--json"), "json must stand beside --output or --folder"),
+        ((1, "--json"), "json must stand beside --output, --pdf or --folder"),
         ((1, "--deployment"), "deployment must stand without a number or --folder, as --compare must"),
         ((1, "--compare", "person"), "deployment must stand without a number or --folder"),
         (("--compare", "humans"), "unit must be one of account-month, birth,"),
-        (("--compare", "person", "--json"), "json must stand beside --output or --folder"),
+        (("--compare", "person", "--json"), "json must stand beside --output, --pdf or --folder"),
+        (("--compare", "person", "--json-ld"), "json-ld must stand beside a number or --folder"),
+        (("--deployment", "--json-ld"), "json-ld must stand beside a number or --folder"),
         ((1, "--audience", "internal"), "audience must stand beside --deployment, got 'internal'"),
         (("--deployment", "--audience", "all"), "audience must be one of public, internal, got 'all'"),
+        (("--check", "x.parquet", "--deployment"), "check must stand alone"),
         (("--folder", ".", "--output", "x"), "output must be left out with --folder"),
+        (("--folder", ".", "--pdf", "x"), "pdf must be left out with --folder"),
+        ((1, "--output", "x", "--pdf", "./x"), "pdf must be another file than --output"),
+        ((1, "--pdf", "nowhere/x.pdf"), "pdf must be a file in a folder that exists"),
+        (("--check", "x.parquet", "--folder", "."), "check must stand alone"),
+        (("--check", "x.parquet", 1), "check must stand alone"),
         ((9,), "number must be that of a charge with a stored release, got 9"),
         ((1, "--language", "fr"), "language must be one of en, de"),
     ],
@@ -80,6 +90,27 @@ def test_what_is_refused(ledger: Path, arguments: tuple[object, ...], message: s
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stdout == ""
+
+
+def test_a_pdf_without_its_library_names_the_extra(
+    ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    out = tmp_path / "page.pdf"
+    result = CliRunner().invoke(app, ["report", str(ledger), "1", "--pdf", str(out)])
+    assert result.exit_code == 1
+    assert "pip install 'sfumato[pdf]'" in " ".join(result.stderr.split())
+    assert not out.exists()
+
+
+@pytest.mark.browser
+def test_a_pdf_is_the_one_that_python_makes(ledger: Path, tmp_path: Path) -> None:
+    needed("weasyprint")
+    out, page = tmp_path / "page.pdf", tmp_path / "page.html"
+    written = json.loads(answered("report", ledger, 1, "--pdf", out, "--output", page, "--json"))["pages"]
+    with Ledger.read(ledger) as book:
+        assert out.read_bytes() == report.stored_release(book, 1).to_pdf()
+    assert [each["path"] for each in written] == [str(page), str(out)]
 
 
 def test_a_record_for_the_registry_is_written(ledger: Path, tmp_path: Path) -> None:
@@ -146,3 +177,31 @@ def test_a_budget_is_compared_as_text_as_a_page_and_in_the_report(ledger: Path, 
     whole = answered("report", ledger, "--deployment", "--compare", "user-day")
     assert "Movement Ranges Map" in whole
     assert "Movement Ranges Map" not in answered("report", ledger, "--deployment")
+
+
+def test_parquet_carries_its_guarantee_and_is_checked(ledger: Path, tmp_path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    replayed, again = tmp_path / "sql.parquet", tmp_path / "again.parquet"
+    answered("sql", ACS, *BUDGET, "--ledger", ledger, "--output", replayed, COUNT)
+    answered("ledger", "release", ledger, 1, "--output", again, "--no-intervals")
+    for file in (replayed, again):
+        assert "release 1 of ledger" in answered("report", ledger, "--check", file)
+        assert json.loads(answered("report", ledger, "--check", file, "--json"))["review"] == "none"
+    with Ledger.read(ledger) as book:
+        assert report.read_statement(replayed) == report.statement(book, 1)
+    table = pq.read_table(again)
+    (count,) = table.column("n").to_pylist()
+    pq.write_table(pa.table([[count + 1]], schema=table.schema), again)
+    result = CliRunner().invoke(app, ["report", str(ledger), "--check", str(again)])
+    assert result.exit_code != 0
+    assert "table must hold the numbers of the release" in " ".join(result.stderr.split())
+
+
+def test_pages_have_json_ld_where_it_is_asked_for(ledger: Path) -> None:
+    page = answered("report", ledger, 1, "--json-ld")
+    with Ledger.read(ledger) as book:
+        plain = report.stored_release(book, 1)
+        assert page == report.with_json_ld(plain, report.json_ld(book, 1)).html
+    assert page.count('<script type="application/ld+json">') == page.count("<script") == 1

@@ -31,3 +31,7 @@ def test_marks_stand_in_proportion_and_near_ones_share_a_label() -> None:
     (bar,) = root.iter(f"{SVG}rect")
     assert float(bar.get("x") or 0) + float(bar.get("width") or 0) == pytest.approx(places[3], abs=0.1)
     assert root.get("aria-labelledby") == "k-title k-desc"
+    # A mark is a line: without a stroke of its own it is not to be seen, on paper either.
+    assert all(each.get("stroke") and each.get("fill") == "none" for each in root.iter(f"{SVG}path"))
+    assert bar.get("fill") != root.get("fill")
+    assert not any(each.get("class") for each in root.iter())

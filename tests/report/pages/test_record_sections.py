@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import sfumato as sf
 from sfumato import report
 from sfumato.learning.reports.evaluation import EvaluationRecord
-from sfumato.ledger import Budget, Dataset, Ledger
-from sfumato.privacy import Neighboring, PureDP
+from sfumato.privacy import PureDP
 from sfumato.synthetic import (
     BoughtCategories,
     BoughtDomain,
@@ -23,11 +22,11 @@ from sfumato.synthetic import (
     TopDown,
 )
 from sfumato.synthetic.releases.release_record import SyntheticRecord
+from tests.report.making import stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sfumato.privacy.loss import PrivacyLoss
     from sfumato.session.session import Session
     from sfumato.synthetic.releases.release_record import StorableRelease
 
@@ -38,20 +37,6 @@ def text_of(page: report.ReleasePage) -> str:
     body = ET.fromstring(page.html).find("body")
     assert body is not None
     return " ".join("".join(body.itertext()).split())
-
-
-def stored(payload: Any, loss: PrivacyLoss) -> Ledger:
-    """A ledger in memory with this one release."""
-    ledger = Ledger.open(
-        None,
-        budget=Budget.approximate(epsilon=50.0, delta=1e-5),
-        privacy_unit="person",
-        neighboring=Neighboring.ADD_REMOVE,
-        dataset=Dataset(schema="people(sex STRING)", fingerprint=lambda key: "0" * 64),
-    )
-    receipt = ledger.charge(loss, delta=1e-6, description="counts", purpose="a test")
-    ledger.commit(receipt, payload.to_bytes())
-    return ledger
 
 
 def marginals(session: Session) -> StorableRelease:

@@ -1,4 +1,4 @@
-"""``sfumato report``: pages of stored releases and of whole ledgers, and a budget among public records."""
+"""``sfumato report``: pages of releases and of whole ledgers, records to compare with, and files checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow.parquet as pq
 import typer
 
 from sfumato import _check
@@ -15,11 +16,10 @@ from sfumato.cli.output.facts import print_json
 from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.tables import printable
 from sfumato.cli.output.writing import Format as Style
-from sfumato.cli.output.writing import check_output, read_text, write_text
+from sfumato.cli.output.writing import check_output, read_text, write_bytes, write_text
 from sfumato.errors import ParameterError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.comparison.compare import Comparison
 from sfumato.report.comparison.compare import compare as compare_records
 from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
 from sfumato.report.deployments.deployment_page import deployment as deployment_page
@@ -28,10 +28,14 @@ from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
 from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.registry.registry_record import Deployment, registry_record
+from sfumato.report.statements.guarantee_statement import read_statement
+from sfumato.report.statements.json_ld import json_ld as described
+from sfumato.report.statements.json_ld import with_json_ld
 
 __all__ = ["report"]
 
 _PAGES = Format("sfumato.release-pages", 1)
+_CHECK = Format("sfumato.release-check", 1)
 
 
 def report(
@@ -41,6 +45,9 @@ def report(
     ] = None,
     *,
     output: Annotated[Path | None, typer.Option(help="File for the page.")] = None,
+    pdf: Annotated[
+        Path | None, typer.Option("--pdf", help="File for the page as PDF; needs the extra [pdf].")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Folder for a page of each stored table, in place of a number.")
     ] = None,
@@ -63,70 +70,110 @@ def report(
     compare: Annotated[
         str, typer.Option(metavar="UNIT", help="Place the budget among public records of this unit.")
     ] = "",
+    json_ld: Annotated[
+        bool, typer.Option("--json-ld", help="Put the guarantee into each page for machines, too.")
+    ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="In place of pages: a Parquet file to compare with the ledger.")
+    ] = None,
     language: Annotated[str, typer.Option(help="Of the page: en or de.")] = "en",
     as_json: Annotated[bool, typer.Option("--json", help="Print which pages were written.")] = False,
 ) -> None:
     """Make pages of stored releases, or of a whole ledger: numbers, who is protected, odds, receipt."""
+    pages = (number, output, pdf, folder) != (None,) * 4 or published or json_ld or deployment or compare
+    if check is not None:
+        others = pages or (registry, about) != (None, None) or audience != "public"
+        _check_file(ledger, check, alone=not others, as_json=as_json)
+        return
     if registry is not None or (about is not None and not deployment):
-        others = (number, output, folder)
-        alone = others == (None, None, None) and not (published or as_json or deployment or compare)
-        _write_record(ledger, registry, about, alone=alone)
+        _write_record(ledger, registry, about, alone=not pages and not as_json)
         return
     if audience != "public" and not deployment:
         _check.refuse("audience", "stand beside --deployment", audience, "leave it out for pages of releases")
     whole = "deployment" if deployment or compare else number
-    _check_targets(whole, number, output, folder, published=published, as_json=as_json)
+    if json_ld and whole == "deployment":
+        _check.refuse("json-ld", "stand beside a number or --folder", json_ld, "leave it out")
+    _check_targets(whole, number, output, pdf, folder, published=published, as_json=as_json)
+    _check_files_free(ledger, output, pdf)
     known = None if about is None else _read_about(about)
+    kinds = {"audience": audience, "compare": compare, "language": language}
     with Ledger.read(ledger) as book:
-        if compare and not deployment:
-            comparison = _compared(book, compare)
-            if output is None:
-                typer.echo(comparison_text(comparison, language=language), nl=False)
-                return
-            pages = {output: comparison_page(comparison, language=language)}
-        elif whole is not None:
-            page = _one_page(book, number, known, audience=audience, compare=compare, language=language)
-            if output is None:
-                typer.echo(page.html, nl=False)
-                return
-            pages = {output: page}
-        else:
-            numbers = _numbers(book, published=published)
-            pages = {
-                Path(folder or "") / f"release-{each}.html": stored_release(book, each, language=language)
-                for each in numbers
+        if folder is not None:
+            files = {
+                folder / f"release-{each}.html": _page(book, each, language, json_ld=json_ld).to_bytes()
+                for each in _numbers(book, published=published)
             }
-    for path in pages:
-        check_output(Style.TABLE, path)
-        check_free(path, sources={}, ledger=file_of(ledger))
-    for path, page in pages.items():
-        write_text(path, page.html, again="it costs nothing to make it again")
-    _say(pages, as_json=as_json)
+        elif number is None:
+            files = _printed(*_of_ledger(book, known, deployment=deployment, **kinds), output, pdf)
+        else:
+            page = _page(book, number, language, json_ld=json_ld)
+            files = _printed(page, page.html, output, pdf)
+    for path in files if folder is not None else ():
+        _check_file_free(path, ledger, "output")
+    for path, made in files.items():
+        write_bytes(path, made, again="it costs nothing to make it again")
+    if (output, pdf, folder) != (None, None, None):
+        _say(files, as_json=as_json)
+
+
+def _of_ledger(
+    book: Ledger, about: Deployment | None, *, deployment: bool, audience: str, compare: str, language: str
+) -> tuple[ReleasePage, str]:
+    """Return the page of a whole ledger, or of its budget among records, and what a terminal shows of it."""
+    if deployment:
+        given = {"audience": audience, "compared_unit": compare, "language": language}
+        page = deployment_page(book, about=about, **given)
+        return page, page.html
+    loss = stated_loss(book.budget.guarantee(book.neighboring))
+    comparison = compare_records(loss, unit=compare)
+    return comparison_page(comparison, language=language), comparison_text(comparison, language=language)
+
+
+def _printed(page: ReleasePage, text: str, output: Path | None, pdf: Path | None) -> dict[Path, bytes]:
+    """Return a page's files; where none is asked for, print the text."""
+    if output is None and pdf is None:
+        typer.echo(text, nl=False)
+        return {}
+    files = {} if output is None else {output: page.to_bytes()}
+    return files if pdf is None else files | {pdf: page.to_pdf()}
+
+
+def _check_files_free(ledger: str, output: Path | None, pdf: Path | None) -> None:
+    for name, file in (("output", output), ("pdf", pdf)):
+        if file is not None:
+            _check_file_free(file, ledger, name)
+
+
+def _check_file_free(file: Path, ledger: str, name: str) -> None:
+    check_output(Style.TABLE, file, name=name)
+    check_free(file, sources={}, ledger=file_of(ledger), name=name)
+
+
+def _page(book: Ledger, number: int, language: str, *, json_ld: bool) -> ReleasePage:
+    page = stored_release(book, number, language=language)
+    return with_json_ld(page, described(book, number)) if json_ld else page
+
+
+def _check_file(ledger: str, file: Path, *, alone: bool, as_json: bool) -> None:
+    """Compare a file's statement and numbers with the ledger."""
+    if not alone:
+        rule = "stand alone, but for --json"
+        _check.refuse_state("check", rule, "other options are given", "pass the ledger and the file")
+    said = read_statement(file)
+    with Ledger.read(ledger) as book:
+        state = said.verify(book, pq.read_table(file))
+    if as_json:
+        print_json(_CHECK, {"charge": said.charge, "ledger": said.ledger, "review": state})
+        return
+    typer.echo(
+        printable(f"release {said.charge} of ledger {said.ledger}: guarantee and numbers are the ledger's")
+    )
+    if state != "none":
+        typer.echo(f"in review: {state}")
 
 
 def _read_about(path: Path) -> Deployment:
     return Deployment.from_toml(read_text("about", path, "write a file of TOML"))
-
-
-def _one_page(
-    book: Ledger,
-    number: int | None,
-    about: Deployment | None,
-    *,
-    audience: str,
-    compare: str,
-    language: str,
-) -> ReleasePage:
-    """Return the page of a release, or of the whole ledger where no number is given."""
-    if number is None:
-        given = {"audience": audience, "compared_unit": compare, "language": language}
-        return deployment_page(book, about=about, **given)
-    return stored_release(book, number, language=language)
-
-
-def _compared(book: Ledger, unit: str) -> Comparison:
-    """Return the budget of a ledger among public records."""
-    return compare_records(stated_loss(book.budget.guarantee(book.neighboring)), unit=unit)
 
 
 def _write_record(ledger: str, registry: Path | None, about: Path | None, *, alone: bool) -> None:
@@ -134,8 +181,7 @@ def _write_record(ledger: str, registry: Path | None, about: Path | None, *, alo
     if registry is None or about is None or not alone:
         found = "it stands alone" if registry is None or about is None else "other options are given"
         _check.refuse_state("registry", "stand beside --about only", found, "pass both, or --deployment")
-    check_output(Style.TABLE, registry, name="registry")
-    check_free(registry, sources={}, ledger=file_of(ledger), name="registry")
+    _check_file_free(registry, ledger, "registry")
     known = _read_about(about)
     with Ledger.read(ledger) as book:
         record = registry_record(book, known)
@@ -146,6 +192,7 @@ def _check_targets(
     whole: object,
     number: int | None,
     output: Path | None,
+    pdf: Path | None,
     folder: Path | None,
     *,
     published: bool,
@@ -160,14 +207,18 @@ def _check_targets(
         rule = "be a charge's number or left out for --folder"
         _check.refuse_state("number", rule, f"{given} is given", "write a number, or --folder FOLDER")
     if folder is not None:
-        if output is not None:
-            _check.refuse("output", "be left out with --folder", str(output), "pages are named by number")
+        for name, file in (("output", output), ("pdf", pdf)):
+            if file is not None:
+                _check.refuse(name, "be left out with --folder", str(file), "pages are named by number")
         if not resolved(folder).is_dir():
             _check.refuse("folder", "be a folder that exists", str(folder), "make it first")
     if published and folder is None:
         _check.refuse("published", "stand beside --folder", published, "leave it out for one number")
-    if as_json and output is None and folder is None:
-        _check.refuse("json", "stand beside --output or --folder", as_json, "standard output is the page")
+    if output is not None and pdf is not None and resolved(output) == resolved(pdf):
+        _check.refuse("pdf", "be another file than --output", str(pdf), "name two files, or one of them")
+    if as_json and (output, pdf, folder) == (None, None, None):
+        rule = "stand beside --output, --pdf or --folder"
+        _check.refuse("json", rule, as_json, "standard output is the page")
 
 
 def _numbers(book: Ledger, *, published: bool) -> list[int]:
@@ -185,19 +236,15 @@ def _has_page(book: Ledger, number: int) -> bool:
         return False
 
 
-def _say(pages: dict[Path, ReleasePage], *, as_json: bool) -> None:
+def _say(files: dict[Path, bytes], *, as_json: bool) -> None:
     if as_json:
         written = [
-            {
-                "path": str(path),
-                "bytes": len(page.to_bytes()),
-                "sha256": hashlib.sha256(page.to_bytes()).hexdigest(),
-            }
-            for path, page in pages.items()
+            {"path": str(path), "bytes": len(made), "sha256": hashlib.sha256(made).hexdigest()}
+            for path, made in files.items()
         ]
         print_json(_PAGES, {"pages": written})
         return
-    for path, page in pages.items():
-        typer.echo(printable(f"{path}: {len(page.to_bytes()):,} bytes"), err=True)
-    if not pages:
+    for path, made in files.items():
+        typer.echo(printable(f"{path}: {len(made):,} bytes"), err=True)
+    if not files:
         typer.echo("no such releases", err=True)

@@ -35,6 +35,7 @@ __all__ = [
     "read_text",
     "refuse_unwritable",
     "write",
+    "write_bytes",
     "write_text",
 ]
 
@@ -145,8 +146,15 @@ def write(
 
 def write_text(output: Path, text: str, *, name: str = "output", again: str = "choose another file") -> None:
     """Write a text to the file ``output``, or refuse it where the file cannot be written."""
+    write_bytes(output, text.encode(), name=name, again=again)
+
+
+def write_bytes(
+    output: Path, made: bytes, *, name: str = "output", again: str = "choose another file"
+) -> None:
+    """Write bytes to the file ``output``, or refuse it where the file cannot be written."""
     try:
-        resolved(output).write_text(text, encoding="utf-8")
+        resolved(output).write_bytes(made)
     except OSError as error:
         refuse_unwritable(name, output, error, again)
 

@@ -1,4 +1,7 @@
-"""Bars with whiskers as SVG: an estimate to each name, and the interval around it."""
+"""Bars with whiskers as SVG: an estimate to each name, and the interval around it.
+
+Colors stand at the shapes and not in the page's style sheet, which printers do not apply within a picture.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from sfumato.report.markup.elements import Markup, element, joined
+from sfumato.report.markup.page_style import COLORS
 
 __all__ = ["Bar", "axis", "bar_chart"]
 
@@ -59,7 +63,7 @@ def bar_chart(
     zero = _place(0.0, low, high)
     rows = joined(_row(bar, index, low, high) for index, bar in enumerate(bars))
     bottom = str(_ROW * len(bars))
-    line = element("line", x1=_text(zero), x2=_text(zero), y1="0", y2=bottom, class_="zero")
+    line = element("line", x1=_text(zero), x2=_text(zero), y1="0", y2=bottom, stroke=COLORS["quiet"])
     below = str(height - 6)
     labels = (
         element("text", ends[0], x=str(_NAMES), y=below),
@@ -75,6 +79,9 @@ def bar_chart(
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {_WIDTH} {height}",
         role="img",
+        font_family="system-ui,sans-serif",
+        font_size="12",
+        fill=COLORS["ink"],
         aria_labelledby=f"{key}-title {key}-desc",
     )
 
@@ -95,6 +102,7 @@ def axis(bars: Sequence[Bar]) -> tuple[float, float]:
 def _row(bar: Bar, index: int, low: float, high: float) -> Markup:
     top, middle = index * _ROW + 4, index * _ROW + _ROW / 2
     ends = sorted((_place(0.0, low, high), _place(bar.value, low, high)))
+    whisker = _whisker(bar, middle, low, high)
     name = bar.name if len(bar.name) <= _LONGEST else bar.name[: _LONGEST - 1] + "…"
     return joined(
         (
@@ -105,9 +113,11 @@ def _row(bar: Bar, index: int, low: float, high: float) -> Markup:
                 y=str(top),
                 width=_text(ends[1] - ends[0]),
                 height=str(_ROW - 8),
-                class_="bar",
+                fill=COLORS["bar"],
+                stroke=COLORS["ink"],
+                stroke_width="0.5",
             ),
-            element("path", d=_whisker(bar, middle, low, high), class_="whisker"),
+            element("path", d=whisker, stroke=COLORS["ink"], stroke_width="1.5", fill="none"),
         )
     )
 

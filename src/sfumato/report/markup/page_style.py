@@ -33,20 +33,21 @@ td.n{font-variant-numeric:tabular-nums;white-space:nowrap}
 .scroll{overflow-x:auto}
 figure{margin:1rem 0}
 svg{width:100%;height:auto}
-svg text{font:12px system-ui,sans-serif;fill:$ink}
-.bar{fill:$bar;stroke:$ink;stroke-width:.5}
-.whisker{stroke:$ink;stroke-width:1.5;fill:none}
-.zero{stroke:$quiet;stroke-width:1}
 .notice{border:2px solid $warn;color:$warn;padding:.5rem 1rem;font-weight:bold}
 code{overflow-wrap:anywhere;white-space:pre-wrap}
 dt{font-weight:bold}
 dd{margin:0 0 .5rem}
+.skip{position:absolute;left:-99rem}
+.skip:focus{position:static;color:$ink}
+:focus-visible{outline:3px solid $ink;outline-offset:2px}
+main:focus{outline:none}
 @media print{
 body{max-width:none;font-size:10pt}
 h2{break-after:avoid}
 figure,tr{break-inside:avoid}
 thead{display:table-header-group}
 .scroll{overflow:visible}
+.skip{display:none}
 }
 """
 

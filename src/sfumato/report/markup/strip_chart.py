@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sfumato.report.markup.elements import Markup, element, joined
+from sfumato.report.markup.page_style import COLORS
 
 __all__ = ["strip_chart"]
 
@@ -47,10 +48,11 @@ def strip_chart(
     parts: list[Markup] = []
     left, right = _place(0.0, top), _place(own, top)
     bar = {"x": _text(left), "y": str(_LINE - 5), "width": _text(right - left), "height": "10"}
-    parts.append(element("rect", **bar, class_="bar"))
+    parts.append(element("rect", **bar, fill=COLORS["bar"], stroke=COLORS["ink"], stroke_width="0.5"))
     line = {"x1": _text(left), "x2": str(_WIDTH - _MARGIN), "y1": str(_LINE), "y2": str(_LINE)}
-    parts.append(element("line", **line, class_="zero"))
-    parts += [element("path", d=f"M{_text(x)} {_LINE - 8}V{_LINE + 8}", class_="whisker") for x in places]
+    parts.append(element("line", **line, stroke=COLORS["quiet"]))
+    pen = {"stroke": COLORS["ink"], "stroke_width": "1.5", "fill": "none"}
+    parts += [element("path", d=f"M{_text(x)} {_LINE - 8}V{_LINE + 8}", **pen) for x in places]
     for level, (x, numbers) in enumerate(_labels(places)):
         y = str(_LINE - 14 - 14 * (level % _LEVELS))
         parts.append(element("text", numbers, x=_text(x), y=y, text_anchor="middle"))
@@ -66,6 +68,9 @@ def strip_chart(
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
+        font_family="system-ui,sans-serif",
+        font_size="12",
+        fill=COLORS["ink"],
         aria_labelledby=f"{key}-title {key}-desc",
     )
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from sfumato.report.markup.elements import Markup, element, joined
 from sfumato.report.markup.page_style import POLICY, STYLE
+from sfumato.report.markup.pdf import pdf_of
 from sfumato.report.pages.sections import head
 from sfumato.report.pages.subject import Subject
 
 __all__ = ["ReleasePage", "document"]
+
+_CONTENT: Final = "content"
+"""Where the skip link leads: past title and lead."""
 
 
 @final
@@ -44,6 +48,21 @@ class ReleasePage:
         """
         return self.html.encode()
 
+    def to_pdf(self) -> bytes:
+        """Return the page as PDF with the structure that screen readers use (PDF/UA).
+
+        Returns
+        -------
+        bytes
+            Of one page and one version of WeasyPrint and its fonts, always the same.
+
+        Raises
+        ------
+        MissingExtra
+            Without the extra ``sfumato[pdf]``.
+        """
+        return pdf_of(self.html)
+
 
 def document(subject: Subject, parts: Iterable[Markup], *, title: str = "", lead: str = "") -> ReleasePage:
     """Return the whole page: its head, and the sections.
@@ -69,7 +88,12 @@ def document(subject: Subject, parts: Iterable[Markup], *, title: str = "", lead
             element("title", title),
             element("style", STYLE),
         ),
-        element("body", element("main", head(subject, title, lead or texts("page.lead")), *parts)),
+        element(
+            "body",
+            element("a", texts("page.skip"), href=f"#{_CONTENT}", class_="skip"),
+            head(subject, title, lead or texts("page.lead")),
+            element("main", *parts, id=_CONTENT, tabindex="-1"),
+        ),
         lang=texts.language,
     )
     return ReleasePage(html=joined((Markup("<!DOCTYPE html>\n"), whole, "\n")), language=texts.language)

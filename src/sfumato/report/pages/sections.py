@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.report.markup.elements import Markup, element, joined, user_text
@@ -12,6 +13,7 @@ from sfumato.report.pages.subject import LedgerFacts, Subject
 
 __all__ = [
     "NOISY",
+    "OddsWords",
     "check",
     "definitions",
     "head",
@@ -42,6 +44,27 @@ _STATES: Final = {
 NOISY: Final = ("use.interval", "use.difference", "use.negative", "use.parts", "use.again")
 """How to use noisy numbers that have intervals."""
 _LIMITS: Final = ("promise.groups", "promise.others", "promise.more", "promise.truth", "promise.keepers")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddsWords:
+    """The keys of the texts that say the odds; those of a release of a table, unless given.
+
+    Parameters
+    ----------
+    belief, no_belief, right, event, belief_caption, event_without, event_with, replaced : str
+        None of the last where the others say what may be exchanged.
+    """
+
+    belief: str = "odds.belief"
+    no_belief: str = "odds.no_belief"
+    right: str = "odds.right"
+    event: str = "odds.event"
+    belief_caption: str = "odds.belief_caption"
+    event_without: str = "odds.event_without"
+    event_with: str = "odds.event_with"
+    replaced: str = "odds.replaced"
 
 
 def paragraph(text: str) -> Markup:
@@ -97,25 +120,26 @@ def protected(subject: Subject) -> list[Markup]:
     return [texts("who.row") if subject.privacy_unit == "row" else texts("who.unit", unit=unit), change]
 
 
-def odds_in_words(subject: Subject) -> Markup:
+def odds_in_words(subject: Subject, words: OddsWords | None = None) -> Markup:
     """Return the odds: of a belief, where a bound on it holds for every output, and of an event."""
     texts, found, written = subject.texts, odds(subject.loss), subject.numerals
+    words = OddsWords() if words is None else words
     lines: list[str] = [paragraph(texts("odds.lead"))]
     if found.beliefs:
         even = found.beliefs[-1]
         ends = {"most": written.chance_up(even.most), "least": written.chance_down(even.least)}
-        lines.append(paragraph(texts("odds.belief", **ends)))
+        lines.append(paragraph(texts(words.belief, **ends)))
     else:
-        lines.append(paragraph(texts("odds.no_belief")))
-        lines.append(paragraph(texts("odds.right", most=written.chance_up(found.right))))
-    if subject.relation is not Neighboring.ADD_REMOVE:
-        lines.append(paragraph(texts("odds.replaced")))
-    lines.append(paragraph(texts("odds.event", most=written.chance_up(found.events[-1].most))))
-    lines += _odds_tables(subject, found)
+        lines.append(paragraph(texts(words.no_belief)))
+        lines.append(paragraph(texts(words.right, most=written.chance_up(found.right))))
+    if words.replaced and subject.relation is not Neighboring.ADD_REMOVE:
+        lines.append(paragraph(texts(words.replaced)))
+    lines.append(paragraph(texts(words.event, most=written.chance_up(found.events[-1].most))))
+    lines += _odds_tables(subject, found, words)
     return section(texts("odds.heading"), *lines, paragraph(texts("odds.computed")))
 
 
-def _odds_tables(subject: Subject, found: Odds) -> Iterable[Markup]:
+def _odds_tables(subject: Subject, found: Odds, words: OddsWords) -> Iterable[Markup]:
     """Yield the odds of other beliefs and events as tables."""
     texts, written = subject.texts, subject.numerals
     if found.beliefs:
@@ -128,8 +152,8 @@ def _odds_tables(subject: Subject, found: Odds) -> Iterable[Markup]:
             )
             for each in found.beliefs
         ]
-        yield small_table(texts("odds.belief_caption"), heads, rows)
-    heads_of_events = (texts("odds.event_without"), texts("odds.event_with"))
+        yield small_table(texts(words.belief_caption), heads, rows)
+    heads_of_events = (texts(words.event_without), texts(words.event_with))
     chances = [(written.nearest(100 * each.without), written.chance_up(each.most)) for each in found.events]
     yield small_table(texts("odds.event_caption"), heads_of_events, chances)
 
@@ -162,9 +186,9 @@ def use(subject: Subject, advice: Iterable[str]) -> Markup:
     return section(subject.texts("use.heading"), items(map(subject.texts, advice)))
 
 
-def not_promised(subject: Subject) -> Markup:
-    """Return what is not promised, in five lines."""
-    return section(subject.texts("promise.heading"), items(map(subject.texts, _LIMITS)))
+def not_promised(subject: Subject, limits: Iterable[str] = _LIMITS) -> Markup:
+    """Return what is not promised, in five lines, by the keys of the texts."""
+    return section(subject.texts("promise.heading"), items(map(subject.texts, limits)))
 
 
 def check(subject: Subject) -> Markup:
