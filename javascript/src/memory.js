@@ -42,13 +42,14 @@ export const memoizing = (steps) => async (fields) => {
     fresh(record, memoize(keyOf(value, fixed), fixed, words), fixed, words);
   };
 
-  const client = ({ storage, maxEpsilon } = {}, { encode, digest, budget, words }, empty) => {
+  const client = ({ storage, maxEpsilon, question = "" } = {}, { encode, digest, budget, words }, empty) => {
     if (!(typeof maxEpsilon === "number" && maxEpsilon > 0)) {
       refuse("maxEpsilon", "be above 0", maxEpsilon, "pass the most that all reports of one memo may cost");
     }
     if (permanent > maxEpsilon) refuse("permanent_epsilon", `be at most ${maxEpsilon}`, permanent, SKIP);
+    if (typeof question !== "string") refuse("question", "be a text", typeof question, "name what is asked, always alike");
     const change = changing(storage);
-    const name = `sfumato-memos:${hex(digest)}`;
+    const name = `sfumato-memos:${hex(digest)}${question && `:${question}`}`;
     const report = async (value) => {
       const encoded = encode(value);
       let paid;
