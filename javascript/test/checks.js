@@ -364,12 +364,14 @@ export async function checkMemos(vectors) {
   same(client.cost, 6, "three memos of epsilon 2");
   await refused(() => client.report("g"), /^value must be a category/, "a value outside");
   same(await budget.spent, 0, "what a refusal costs");
-  for (const value of ["a", "b", "c", "d", "a"]) await client.report(value);
+  const many = await Promise.all(["a", "b", "c", "d", "a"].map((value) => client.report(value)));
+  same(many.every((record) => record.length === one.width), true, "reports at once");
   same(await budget.spent, 6, "what many reports cost");
   await asked.client({ storage: held, maxEpsilon: 2 }).report("e");
   same(await budget.spent, 6, "what a later client costs");
   await refused(() => asked.client({ storage: storage(), maxEpsilon: 2 }).report("a"), /^epsilon must be at most 3, which is left/, "a second device");
   await refused(() => asked.client({ storage: held, maxEpsilon: 1.9 }), /^permanent_epsilon must be at most 1.9, got 2/, "too much for all");
+  await refused(() => asked.client(null), /^maxEpsilon must be above 0/, "no options");
   await refused(() => asked.client({ storage: held }), /^maxEpsilon must be above 0/, "no limit");
   await refused(() => asked.client({ storage: {}, maxEpsilon: 2 }), /^storage must have/, "no storage");
   await refused(() => asked.client({ storage: held, maxEpsilon: 2, question: 7 }), /^question must be a text/, "a number");
