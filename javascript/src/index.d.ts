@@ -59,7 +59,7 @@ export class Randomizer {
   /** Return the record of one true value, drawn from the system's cryptographic randomness. */
   randomize(value: TrueValue): Promise<Uint8Array>;
   /** Return a device that reports again and again, where `longitudinal` of `sfumato-client/longitudinal` is among the protocols. */
-  client<Client = RepeatedClient>(given: Uint8Array | { maxEpsilon: number; storage?: object }): Client;
+  client<Client = RepeatedClient>(given: Uint8Array | { maxEpsilon: number; storage?: object; question?: string }): Client;
 }
 
 /** A question that a shuffler collects. */

@@ -19,6 +19,11 @@ export interface MemoOptions {
   maxEpsilon: number;
   /** The page's database if it is left out; as of a Budget. What is kept there is private, and not encrypted. */
   storage?: ItemStorage | ChangingStorage;
+  /**
+   * The program's name of what is asked, empty if it is left out. Two questions whose specifications are alike need two
+   * names: with one, they share their memos, and whoever sees reports of both sees whether the answers are alike.
+   */
+  question?: string;
 }
 
 /** One device that remembers what it drew for each value: `randomizer.client(options)` of all these protocols but RAPPOR. */

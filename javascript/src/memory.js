@@ -42,15 +42,17 @@ export const memoizing = (steps) => async (fields) => {
     fresh(record, memoize(keyOf(value, fixed), fixed, words), fixed, words);
   };
 
-  const client = ({ storage, maxEpsilon } = {}, { encode, digest, budget, words }, empty) => {
+  const client = (given, { encode, digest, budget, words }, empty) => {
+    const { storage, maxEpsilon, question = "" } = given ?? {};
     if (!(typeof maxEpsilon === "number" && maxEpsilon > 0)) {
       refuse("maxEpsilon", "be above 0", maxEpsilon, "pass the most that all reports of one memo may cost");
     }
     if (permanent > maxEpsilon) refuse("permanent_epsilon", `be at most ${maxEpsilon}`, permanent, SKIP);
+    if (typeof question !== "string") refuse("question", "be a text", typeof question, "name what is asked, always alike");
     const change = changing(storage);
-    const name = `sfumato-memos:${hex(digest)}`;
-    const report = async (value) => {
-      const encoded = encode(value);
+    const name = `sfumato-memos:${hex(digest)}${question && `:${question}`}`;
+    let turn = Promise.resolve();
+    const next = async (encoded) => {
       let paid;
       await change(name, (text) => {
         paid = stateOf(text) !== null;
@@ -68,6 +70,12 @@ export const memoizing = (steps) => async (fields) => {
         return JSON.stringify(state);
       });
       return record;
+    };
+    const report = async (value) => {
+      const encoded = encode(value);
+      const made = turn.then(() => next(encoded)); // one after the other, so that the first one alone pays
+      turn = made.catch(() => {});
+      return made;
     };
     return Object.freeze({ cost, report });
   };

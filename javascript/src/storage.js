@@ -2,7 +2,7 @@
 import { SfumatoError, refuse } from "./errors.js";
 
 const STORE = "held";
-const turns = new WeakMap();
+const turns = [new WeakMap(), new Map()]; // of a storage, and of a name: two storages may keep their texts at one place
 
 const settled = (request) =>
   new Promise((resolve, reject) => {
@@ -48,9 +48,10 @@ async function changeItem(storage, name, step) {
     if ((await storage.getItem(name)) !== next) refuse("storage", "hold what was written", "another text", "pass one that lasts");
   };
   const { locks } = globalThis.navigator ?? {};
-  const before = turns.get(storage) ?? Promise.resolve();
+  const kept = [storage, name];
+  const before = Promise.all(turns.map((held, at) => held.get(kept[at])));
   const turn = before.then(() => (locks ? locks.request(`sfumato:${name}`, run) : run()));
-  turns.set(storage, turn.catch(() => {}));
+  turns.forEach((held, at) => held.set(kept[at], turn.catch(() => {})));
   return turn;
 }
 

@@ -341,6 +341,11 @@ export async function checkBudget(vectors) {
   for (const wrong of [null, {}, { getItem: () => null }, 7]) {
     await refused(() => new Budget({ lifetime: 1, storage: wrong }), /^storage must have getItem and setItem, or change/, "no storage");
   }
+  const place = new Map(); // where two storages keep their texts, which takes a while
+  const slow = () => ({ getItem: async (name) => place.get(name), setItem: async (name, value) => { place.set(name, value); } });
+  const several = [1, 2, 3].map(() => new Budget({ lifetime: 2, storage: slow() }));
+  const charged = await Promise.allSettled(several.map((one) => one.charge(1)));
+  same(charged.map((one) => one.status).join(), "fulfilled,fulfilled,rejected", "budgets of one process by turns");
   const broken = new Budget({ lifetime: 1, storage: { getItem() { throw new TypeError("secret"); }, setItem() {} } });
   await refused(() => broken.charge(1), /^storage must be one that can be read and written, got TypeError/, "a broken storage");
   const limits = { maxEpsilon: 40, digest: one.digest };
@@ -359,15 +364,26 @@ export async function checkMemos(vectors) {
   same(client.cost, 6, "three memos of epsilon 2");
   await refused(() => client.report("g"), /^value must be a category/, "a value outside");
   same(await budget.spent, 0, "what a refusal costs");
-  for (const value of ["a", "b", "c", "d", "a"]) await client.report(value);
+  const many = await Promise.all(["a", "b", "c", "d", "a"].map((value) => client.report(value)));
+  same(many.every((record) => record.length === one.width), true, "reports at once");
   same(await budget.spent, 6, "what many reports cost");
   await asked.client({ storage: held, maxEpsilon: 2 }).report("e");
   same(await budget.spent, 6, "what a later client costs");
   await refused(() => asked.client({ storage: storage(), maxEpsilon: 2 }).report("a"), /^epsilon must be at most 3, which is left/, "a second device");
   await refused(() => asked.client({ storage: held, maxEpsilon: 1.9 }), /^permanent_epsilon must be at most 1.9, got 2/, "too much for all");
+  await refused(() => asked.client(null), /^maxEpsilon must be above 0/, "no options");
   await refused(() => asked.client({ storage: held }), /^maxEpsilon must be above 0/, "no limit");
   await refused(() => asked.client({ storage: {}, maxEpsilon: 2 }), /^storage must have/, "no storage");
+  await refused(() => asked.client({ storage: held, maxEpsilon: 2, question: 7 }), /^question must be a text/, "a number");
   const name = `sfumato-memos:${one.digest}`;
+  const kept = held.getItem(name);
+  const both = await Randomizer.fromText(one.specification, { maxEpsilon: 40, digest: one.digest, budget: null, protocols });
+  for (const question of ["first", "second"]) await both.client({ storage: held, maxEpsilon: 2, question }).report("b");
+  same(held.getItem(name), kept, "what another question's reports are made of");
+  for (const question of ["first", "second"]) {
+    same(JSON.parse(held.getItem(`${name}:${question}`)).keys.join(), "1", `what the ${question} question memoizes`);
+  }
+  await refused(() => asked.client({ storage: held, maxEpsilon: 2, question: "third" }).report("a"), /^epsilon must be at most 3/, "a question more");
   for (const text of ["x", "{}", "[]", "null", '{"fixed":null,"keys":[],"memos":[]}']) {
     held.setItem(name, text);
     await refused(() => client.report("a"), /^storage must hold what a device remembers/, text);

@@ -90,8 +90,8 @@ export const memoizedRappor = memoizing(async (fields) => {
   if (positions ** hashes >= 1n << 62n) refuse("hashes", "make at most 2**62 filters", hashes);
   const [threshold, shift] = steps.flips;
   const flips = Number(threshold) / 2 ** shift;
-  // Rounded up: all that is done here is off by less than a part in 2^40.
-  const permanent = Number(hashes) * 2 * Math.log((1 - flips) / flips) * (1 + 2 ** -40);
+  // Rounded up: the odds are off by a part in 2^53, and so their logarithm, of at least 2^-14, by one in 2^39.
+  const permanent = Number(hashes) * 2 * Math.log((1 - flips) / flips) * (1 + 2 ** -38);
   const fix = (words) => below(steps.cohorts, words);
   const keyOf = (value, cohort) => ascending(new Set(steps.positionsOf(cohort, value))).join();
   const memoize = (key, _, words) => [...steps.memoOf(key.split(",").map(Number), words)];

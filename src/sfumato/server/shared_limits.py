@@ -70,7 +70,8 @@ class SharedLimits:
     Notes
     -----
     Where there is a rate for each address, an address is remembered with what it may still send until that is
-    all it may: a second after its last reports, or as many seconds as it sent seconds' worth at a time.
+    all it may: a second after its last reports, or as many seconds as it sent seconds' worth at a time. It is
+    forgotten when somebody's reports come after that: a process to which nobody sends keeps the last ones.
     """
 
     def __init__(self, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:

@@ -50,6 +50,13 @@ def test_the_loss_is_the_noises_and_one_mass_for_each_key_of_a_client() -> None:
         assert made.mechanism.threshold <= usual.threshold - lower
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_delta_whose_parts_are_no_floats_is_refused_by_its_name(noise: str) -> None:
+    for delta in (5e-324, 9.9e-301):
+        with pytest.raises(ParameterError, match=f"^delta must be at least 1e-300, got {delta}; pass a"):
+            SparseHistogram(asked(noise=noise, delta=delta))
+
+
 @lru_cache(maxsize=16)
 def shown(histogram: SparseHistogram, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The law of what is shown of a key that so many clients have: noisy counts, and last of all nothing."""

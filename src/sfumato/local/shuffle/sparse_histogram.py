@@ -31,6 +31,8 @@ __all__ = ["SparseHistogram", "SparseRelease"]
 
 Noise: TypeAlias = Laplace | Gaussian
 
+_LEAST_DELTA: Final = 1e-300
+"""Parts of what is much less than that are no floats any more."""
 _MAGIC: Final = b"sfmtTHRS"
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHxxI32sQQ")
@@ -236,6 +238,8 @@ def distinct_clients(clients: Records, width: int) -> Counter[bytes]:
 @lru_cache(maxsize=64)
 def _mechanism(epsilon: float, delta: float, keys: int, noise: str) -> StabilityHistogram:
     """Return the mechanism with the lowest threshold that `_loss` allows."""
+    if delta < _LEAST_DELTA:
+        _check.refuse("delta", f"be at least {_LEAST_DELTA:g}", delta, "pass a greater one")
     request = PrivacyTarget.approximate(epsilon, delta, "pass a positive delta")
     counts, relation = 2 * keys, Neighboring.REPLACE_ONE
     if noise == "laplace":

@@ -183,7 +183,8 @@ class MemoStore:
         protocol : MemoizingRandomizer
             A client half with memos, such as ``device.LongitudinalUnaryEncodingRandomizer``. A changed
             specification, be it by epsilon or by the domain, is another question with memos of its own, and
-            losses add up.
+            losses add up. Two questions of one specification share their memos: whoever sees reports of both
+            sees whether the answers are alike. Let the domains differ.
 
         Returns
         -------
