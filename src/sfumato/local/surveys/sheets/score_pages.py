@@ -64,7 +64,7 @@ def score_pages(
 
 
 def _together(score: SumScore, words: Words) -> str:
-    """Return what all answers of one person show of one at most, however the truths go together."""
+    """Return what all answers of one person show of one at most, however truths depend."""
     odds = math.prod(Fraction(design.odds) for design in score.designs)
     most = PRIOR * odds / (1 - PRIOR + PRIOR * odds)
     return words.score_prior.format(
