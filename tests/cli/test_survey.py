@@ -360,6 +360,7 @@ def test_a_score_of_several_questions_is_estimated(tmp_path: Path) -> None:
     assert lines[4] == "120 respondents; epsilon 3.21888 for all answers of one"
     for bad, rule in (
         (["-", *how], "source must be a file"),
+        ([path, "--column", "a", *how], "column must be different each time"),
         ([path, "--column", "a", "--design", "two-coins"], "designs must be from 2 to 32"),
         ([path, *how[:4], "--design", "additive-scrambling"], "chance must be given"),
     ):

@@ -188,6 +188,8 @@ def score(
         _check.refuse(
             "source", "be a file", str(source), "write the answers to one: it is read for each column"
         )
+    if len(set(column)) < len(column):
+        _check.refuse("column", "be different each time", column, "name the column of each question")
     made = _of_one_sample(_design(design, chance, None), design)
     together = _score(made, design, len(column))
     rows = list(zip(*(read_column(source, name, separator) for name in column), strict=True))

@@ -16,6 +16,7 @@ from sfumato.local.surveys import (
     Kuk,
     Mangat,
     MatrixDesign,
+    Triangular,
     linear_regression,
 )
 from tests.cases import cases
@@ -106,9 +107,13 @@ def test_answers_that_are_all_alike_have_the_error_of_the_device() -> None:
     square = np.linalg.inv(np.array([[50.0, x.sum()], [x.sum(), (x**2).sum()]])) * 5 / 36 * 9 / 4
     assert fit.covariance == pytest.approx(square, rel=1e-9)
     # Here "yes" is certain where it is true, and the device may have added nothing.
-    sure = linear_regression(Mangat(truth="2/3"), [1] * 50, {"x": x})
-    assert sure.interval("x")[:2] == (-np.inf, np.inf)
-    assert sure.prediction_interval({"x": [0.0, 1.0]}).upper.tolist() == [np.inf] * 2
+    drawn = {"x": np.random.default_rng(0).normal(size=50), "later": np.repeat([0, 1], 25)}
+    for said in ([1] * 50, drawn["later"]):  # these follow from a predictor
+        for design in (Mangat(truth="2/3"), Triangular(innocuous="1/4")):
+            sure = linear_regression(design, said, drawn)
+            assert sure.interval("x")[:2] == (-np.inf, np.inf)
+            some = {"x": [0.0, 1.0], "later": [0, 1]}
+            assert sure.prediction_interval(some).upper.tolist() == [np.inf] * 2
 
 
 @cases("seed", range(3))

@@ -160,3 +160,17 @@ def test_answers_that_are_all_alike_say_nothing_of_the_groups(said: int) -> None
 def test_groups_of_one_member_are_refused(groups: Any) -> None:
     with pytest.raises(ParameterError, match="groups must be two or more with two respondents or more"):
         mixed_logistic_regression(DIE, [0, 1] * 6, {"x": range(12)}, list(groups))
+
+
+@pytest.mark.exhaustive
+def test_groups_of_one_answer_each_do_not_bound_their_deviation() -> None:
+    fit = mixed_logistic_regression(
+        DIE,
+        np.repeat([0, 1] * 4, 6),
+        {"x": np.tile(np.linspace(-1, 1, 6), 8)},
+        np.repeat(np.arange(8), 6),
+        nodes=11,
+    )
+    lower, upper, _ = fit.group_stddev_interval()
+    assert 0 < lower < fit.group_stddev
+    assert upper == math.inf

@@ -33,6 +33,8 @@ def test_each_question_has_a_page_and_the_analyst_sees_the_epsilon_of_all(langua
         assert f"{number} " in page.splitlines()[3]
         assert "3" in page.splitlines()[3]
         assert question in last
+        # Three to one by each answer, 27 to 1 by all: a tenth becomes 27 / (27 + 9).
+        assert {"10", "75"} <= set(page.strip().split("\n\n")[-1].split())
     assert f"epsilon = {text_above(SCORE.epsilon, 5)}" in last
     assert last.count("TwoCoins(") == 1  # once for neighbors with one design
     assert "Warner(" in last

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.surveys.estimates.category_shares import Shares
-from sfumato.local.surveys.estimates.intervals import difference_bounds
+from sfumato.local.surveys.estimates.intervals import difference_bounds, normal_quantile, share_bounds
 from sfumato.local.surveys.estimates.matrix_shares import MatrixShares
 from sfumato.numerics.interval import Interval
 
@@ -92,8 +92,8 @@ class SharesDifference:
             Wanted coverage, strictly between 0 and 1.
         method : {"wilson", "clopper-pearson"}
             The intervals of the shares that it is made of. The first has the level approximately; of
-            `MatrixShares` it takes the profile likelihood's. The second covers at least with it, always, is
-            wider, and is of `Shares` alone.
+            `MatrixShares` it takes what the profile likelihood's and the normal one reach. The second covers
+            at least with it, always, is wider, and is of `Shares` alone.
         simultaneous : bool
             Whether the level is that of all categories at once; else it is that of each.
 
@@ -120,9 +120,11 @@ class SharesDifference:
         if not (self.first.respondents and self.second.respondents):
             return Interval(np.full(count, -1.0), np.full(count, 1.0))
         one, two = (_near(part, 1 - risk) for _, part in self._parts)
-        first, second = (np.clip(part.maximum_likelihood, 0, 1) for _, part in self._parts)
-        ends = difference_bounds(first, one, second, two)
-        return Interval(np.maximum(ends.lower, -1), np.minimum(ends.upper, 1))
+        lower, upper, _ = difference_bounds(self.first.shares, one, self.second.shares, two)
+        likeliest = self.maximum_likelihood
+        return Interval(
+            np.clip(np.minimum(lower, likeliest), -1, 1), np.clip(np.maximum(upper, likeliest), -1, 1)
+        )
 
     def __str__(self) -> str:
         if not (self.first.respondents and self.second.respondents):
@@ -148,7 +150,14 @@ def _exact(part: _Estimated, name: str, level: float) -> Interval[NDArray[np.flo
 
 
 def _near(part: _Estimated, level: float) -> Interval[NDArray[np.float64]]:
-    """Return approximate intervals of the shares, that hold the likeliest ones."""
-    found = part.interval(level, "wilson") if isinstance(part, Shares) else part.interval(level)
-    likeliest = np.clip(part.maximum_likelihood, 0, 1)
-    return Interval(np.minimum(found.lower, likeliest), np.maximum(found.upper, likeliest))
+    """Return approximate intervals around the raw shares, also beyond 0 and 1."""
+    if isinstance(part, Shares):
+        floor = np.array([float(mass) for mass in part.design.floor])
+        ends = share_bounds(part.counts, part.respondents, level, "wilson")
+        lower, upper = np.sort([(end - floor) / float(part.design.slope) for end in ends], axis=0)
+        return Interval(lower, upper)
+    if part.respondents < 2:
+        return Interval(np.full(len(part.shares), -np.inf), np.full(len(part.shares), np.inf))
+    half = normal_quantile((1 + level) / 2) * part.stddev
+    found = part.interval(level)
+    return Interval(np.minimum(found.lower, part.shares - half), np.maximum(found.upper, part.shares + half))

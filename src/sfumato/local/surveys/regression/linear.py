@@ -19,6 +19,7 @@ from sfumato.numerics.interval import Interval
 __all__ = ["LinearFit", "linear_regression"]
 
 _ALONE: Final = 1e-9
+_ROUNDING: Final = 1e-9
 _RANK: Final = 1e-10
 
 
@@ -35,7 +36,8 @@ class LinearFit:
         Least squares on the unbiased estimate of each respondent's outcome.
     covariance : array
         HC3: of sampling and randomization together, whatever the errors' variances; at least what the device
-        alone adds. Infinite where all answers are alike and the device may add nothing.
+        alone adds. Infinite where the answers follow from the predictors, as where all are alike, and the
+        device may add nothing.
     respondents : int
 
     Examples
@@ -208,7 +210,14 @@ def linear_regression(design: Design, answers: Any, predictors: Any) -> LinearFi
     meat = (scaled * residual[:, None] ** 2).T @ scaled
     back = np.diag(np.concatenate([[1.0], 1 / width]))
     back[0, 1:] = -middle / width
-    covariance = _raised(inverse @ meat @ inverse, inverse, _least_variance(design, weights))
+    least = _least_variance(design, weights)
+    # Least squares leaves of answers that follow from the predictors what float64 rounds off.
+    certain = not least and bool(np.abs(residual).max() <= _ROUNDING * max(1.0, np.abs(weights).max()))
+    covariance = (
+        np.diag(np.full(len(inverse), np.inf))
+        if certain
+        else _raised(inverse @ meat @ inverse, inverse, least)
+    )
     return LinearFit(
         names=(INTERCEPT, *slopes),
         coefficients=back @ fitted,
@@ -227,9 +236,7 @@ def _least_variance(design: Design, weights: NDArray[np.float64]) -> float:
 def _raised(
     estimated: NDArray[np.float64], inverse: NDArray[np.float64], least: float
 ) -> NDArray[np.float64]:
-    """Return an estimated covariance, never below `least` times `inverse`; infinite if both are 0."""
-    if not (least or estimated.any()):
-        return np.diag(np.full(len(inverse), np.inf))
+    """Return an estimated covariance, never below `least` times `inverse`."""
     root = np.linalg.cholesky(inverse)
     inner = np.linalg.solve(root, np.linalg.solve(root, estimated).T)
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)

@@ -112,9 +112,8 @@ class LogisticFit:
             Wanted coverage, strictly between 0 and 1.
         method : {"profile", "score", "wald"}
             The values that a likelihood-ratio test does not reject; the smallest interval of those that the
-            `score_test` does not;
-            or the estimate with its standard error to both sides, which is far off where the prevalence is
-            near 0 or 1. Take "score" where few respondents have the trait.
+            `score_test` does not; or the estimate with its standard error to both sides, which is far off
+            where the prevalence is near 0 or 1. Take "score" where few respondents have the trait.
 
         Returns
         -------
@@ -127,9 +126,8 @@ class LogisticFit:
         predictors, 95 % intervals by the profile cover in 83 to 89 % of surveys, with ``penalty="jeffreys"``
         in 88 to 97 %. The score test accepts the truth in 94 to 96 % there, and its interval, which spans the
         gaps between accepted values, covers no less: it held the intercept in 96 % of 300 surveys and both
-        slopes in all. It was unbounded to one side in 96 % for the intercept, and to both in 95 % for slopes,
-        as an interval with a level has to be: see the notes of `score_test`. An end beyond 80 in log odds is
-        called infinite.
+        slopes in all. It was unbounded to one side in 96 % for the intercept, to both in 95 % for slopes, as
+        one with a level has to be: see the notes of `score_test`. An end beyond 80 in log odds is infinite.
         """
         _check_method(method)
         index = self._index(name)
@@ -354,9 +352,8 @@ def logistic_regression(
     Dayton (1988), "Covariate randomized response models"; van den Hout, van der Heijden, Gilchrist (2007),
     "The logistic regression model with response variables subject to randomized response"; Louis (1982);
     Neyman (1959), "Optimal asymptotic tests of composite statistical hypotheses"; Kosmidis, Firth (2021),
-    "Jeffreys-prior penalty, finiteness and shrinkage in binomial-response generalized linear models"; Gleser,
-    Hwang (1987), "The nonexistence of 100(1-alpha)% confidence sets of finite expected diameter in
-    errors-in-variables and related models".
+    "Jeffreys-prior penalty, finiteness and shrinkage"; Gleser, Hwang (1987), "The nonexistence of
+    100(1-alpha)% confidence sets of finite expected diameter".
 
     Examples
     --------

@@ -29,6 +29,8 @@ _BEGIN: Final = (0.1, 0.5, 1.5)
 """Deviations of the intercepts that the search begins from."""
 _NONE: Final = 1e-3
 """A deviation below which it is called 0: the answers do not tell it from that."""
+_WIDEST: Final = 100.0
+"""A deviation in log odds beyond which groups are all or nothing, and quadrature says nothing more."""
 _REACH: Final = 12.0
 _GAIN: Final = 1e-4
 _FEWEST: Final = 5
@@ -124,8 +126,8 @@ class MixedLogisticFit:
         Returns
         -------
         Interval
-            Its lower end is 0 where the answers do not exclude that; all numbers from 0 where the estimate is
-            NaN.
+            Its lower end is 0 where the answers do not exclude that, its upper end infinite beyond 100 in log
+            odds: there each group's chances are 0 or 1. All numbers from 0 where the estimate is NaN.
         """
         wanted = _check.unit_interval("level", level)
         if math.isnan(self.group_stddev):
@@ -133,6 +135,7 @@ class MixedLogisticFit:
         best, problem = self._fitted.best, self._fitted.problem
         last = np.eye(len(best.coefficients))[-1]
         upper = math.exp(min(profile_bound(problem, best, last, wanted, _REACH), _REACH))
+        upper = math.inf if upper > _WIDEST else upper
         if self.heterogeneity_test().statistic <= float(chdtri(1, 1 - wanted)):
             return Interval(0.0, upper)
         return Interval(math.exp(profile_bound(problem, best, last, wanted, -_REACH)), upper)

@@ -14,9 +14,10 @@ from sfumato.local.surveys.sheets.blocks import Block, Boxes, Heading, Page, Ste
 from sfumato.local.surveys.sheets.devices import Device, instructions
 from sfumato.local.surveys.sheets.words import Words
 
-__all__ = ["label", "percent", "respondent_page"]
+__all__ = ["PRIOR", "label", "percent", "respondent_page"]
 
-_PRIOR: Final = Fraction(1, 10)
+PRIOR: Final = Fraction(1, 10)
+"""The chance before an answer, of which a sheet says what it becomes."""
 
 
 def respondent_page(
@@ -99,13 +100,13 @@ def _shown(design: Design, words: Words, beside: tuple[BinaryDesign, ...]) -> li
         return [Text(words.by_chance_categories.format(count=percent(forced)))]
     no, yes = (label(answer, words) for answer in design.answers)
     designs = (design, *beside)
-    after = [[one.risk(_PRIOR).posterior[answer] for one in designs] for answer in design.answers]
+    after = [[one.risk(PRIOR).posterior[answer] for one in designs] for answer in design.answers]
     # The farther from before, the more an answer shows.
-    after_no, after_yes = (percent(max(part, key=lambda x: abs(x - _PRIOR))) for part in after)
+    after_no, after_yes = (percent(max(part, key=lambda x: abs(x - PRIOR))) for part in after)
     false, true = _span([one.yes_if_false for one in designs]), _span([one.yes_if_true for one in designs])
     return [
         Text(words.by_chance.format(answer=yes, false=false, true=true)),
         Text(
-            words.prior.format(prior=percent(_PRIOR), yes=yes, no=no, after_yes=after_yes, after_no=after_no)
+            words.prior.format(prior=percent(PRIOR), yes=yes, no=no, after_yes=after_yes, after_no=after_no)
         ),
     ]

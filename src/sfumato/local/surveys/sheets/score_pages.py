@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from sfumato import _check
 from sfumato.local.surveys.designs.binary import BinaryDesign
@@ -12,7 +14,7 @@ from sfumato.local.surveys.scores.sum_score import SumScore
 from sfumato.local.surveys.sheets.analyst import chances, estimator
 from sfumato.local.surveys.sheets.blocks import Block, Heading, Listed, Page, Text
 from sfumato.local.surveys.sheets.devices import Device
-from sfumato.local.surveys.sheets.respondent import respondent_page
+from sfumato.local.surveys.sheets.respondent import PRIOR, respondent_page
 from sfumato.local.surveys.sheets.words import Words
 from sfumato.privacy._outward import text_above
 
@@ -45,6 +47,7 @@ def score_pages(
         rule = "leave every answer possible for every truth"
         found = "one rules a truth out, or no device gives the chances"
         _check.refuse_state("designs", rule, found, "write the sheet by hand")
+    together = Text(_together(score, words))
     pages = [
         respondent_page(
             design,
@@ -56,7 +59,17 @@ def score_pages(
         )
         for number, (design, question) in enumerate(zip(score.designs, questions, strict=True), 1)
     ]
-    return (*pages, Page(words.analyst, tuple(_analyst(score, words, questions))))
+    shown = (replace(page, blocks=(*page.blocks, together)) for page in pages)
+    return (*shown, Page(words.analyst, tuple(_analyst(score, words, questions))))
+
+
+def _together(score: SumScore, words: Words) -> str:
+    """Return what all answers of one person show of one at most, however truths depend."""
+    odds = math.prod(Fraction(design.odds) for design in score.designs)
+    most = PRIOR * odds / (1 - PRIOR + PRIOR * odds)
+    return words.score_prior.format(
+        count=len(score.designs), prior=math.floor(100 * PRIOR), most=math.ceil(100 * most)
+    )
 
 
 def _analyst(score: SumScore, words: Words, questions: Sequence[str]) -> Iterator[Block]:

@@ -67,6 +67,7 @@ class Words:
     sample: str
     score_question: str
     score_estimator: str
+    score_prior: str
     score_privacy: str
     analyst: str
     chances: str
