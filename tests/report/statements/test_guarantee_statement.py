@@ -96,7 +96,7 @@ def test_what_was_altered_is_refused(session: Session) -> None:
         with pytest.raises(LedgerMismatch, match=r"statement must say what the ledger says"):
             replace(made, charge=number).verify(ledger)
     with pytest.raises(ParameterError, match=r"^table must be"):
-        made.verify(ledger, "numbers")  # type: ignore[arg-type]
+        made.verify(ledger, "numbers")
     with pytest.raises(LedgerMismatch, match="ledger must be the one of the statement"):
         replace(made, ledger="other").verify(ledger)
     with pytest.raises(LedgerMismatch, match="head must be one that this ledger exported"):
@@ -148,7 +148,7 @@ def test_a_receipt_names_the_charge_where_two_have_the_same_bytes() -> None:
         assert report.statement(ledger, ledger.release(2)).charge == 2  # type: ignore[arg-type]
         for forged in ({"sequence": 2}, {"digest": "0" * 64}, {"ledger": "another"}, {"sequence": 9}):
             other = copy(answer)
-            object.__setattr__(other, "receipt", replace(answer.receipt, **forged))  # type: ignore[arg-type]
+            object.__setattr__(other, "receipt", replace(answer.receipt, **forged))
             with pytest.raises(ParameterError, match="release must be one of this ledger"):
                 report.statement(ledger, other)
 
