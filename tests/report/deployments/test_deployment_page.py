@@ -155,6 +155,29 @@ def test_where_the_budget_renews_each_period_has_an_account() -> None:
     assert "for the latest period, 2026-02" in inside
 
 
+@cases(
+    "every, unit, allowed",
+    [
+        ("month", "person", False),
+        ("year", "household", False),
+        ("day", "user-month", False),
+        ("week", "account-month", False),
+        ("month", "user-month", True),
+        ("day", "user-day", True),
+        ("week", "event", True),
+    ],
+)
+def test_a_budget_of_one_period_is_not_compared_with_one_for_all_time(
+    every: str, unit: str, allowed: bool
+) -> None:
+    with opened(Budget.pure(epsilon=1.0), renewal=Renewal(every=every, column="day")) as book:
+        if allowed:
+            assert f"The unit is {unit}" in text_of(report.deployment(book, compared_unit=unit))
+        else:
+            with pytest.raises(ParameterError, match="unit must be one that lies within a period"):
+                report.deployment(book, compared_unit=unit)
+
+
 def test_an_empty_ledger_has_a_report_and_wrong_audiences_have_none() -> None:
     with opened(Budget.pure(epsilon=1.0)) as book:
         assert "Nothing is published" in text_of(report.deployment(book))

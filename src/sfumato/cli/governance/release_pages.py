@@ -21,13 +21,12 @@ from sfumato.cli.output.writing import check_output, read_text, write_bytes, wri
 from sfumato.errors import ParameterError, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.comparison.compare import compare as compare_records
+from sfumato.report.comparison.compare import compare_budget
 from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
 from sfumato.report.deployments.deployment_page import deployment as deployment_page
 from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
-from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.registry.registry_record import Deployment, registry_record
 from sfumato.report.statements.guarantee_statement import read_statement
 from sfumato.report.statements.json_ld import json_ld as described
@@ -125,8 +124,7 @@ def _of_ledger(
         given = {"audience": audience, "compared_unit": compare, "language": language}
         page = deployment_page(book, about=about, **given)
         return page, page.html
-    loss = stated_loss(book.budget.guarantee(book.neighboring))
-    comparison = compare_records(loss, unit=compare)
+    comparison = compare_budget(book, unit=compare)
     return comparison_page(comparison, language=language), comparison_text(comparison, language=language)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.display import printable
-from sfumato.report.comparison.compare import compare
+from sfumato.report.comparison.compare import compare_budget
 from sfumato.report.comparison.comparison_page import comparison_section
 from sfumato.report.deployments.checklist_section import about_section, checklist_section
 from sfumato.report.deployments.deployment_facts import facts_of
@@ -49,7 +49,7 @@ def deployment(
         accounts and the forecast of curators, members with roles, keys and failed logins.
     compared_unit : str
         What one unit is, in a name of `compare`: the budget is placed among public records of that unit.
-        Where the budget renews, it is that of a unit in one period, such as ``"user-month"``.
+        Where the budget renews, it must be one that lies within a period, such as ``"user-month"``.
     language : str
         ``"en"`` or ``"de"``.
 
@@ -110,7 +110,7 @@ def deployment(
         parts.append(about_section(subject, about))
     parts += [promise(subject, ledger, facts), odds_of_all(subject, facts, renews=renews)]
     if compared_unit:
-        parts.append(comparison_section(texts, compare(subject.loss, unit=compared_unit)))
+        parts.append(comparison_section(texts, compare_budget(ledger, unit=compared_unit)))
     parts.append(releases(subject, facts))
     if inside or renews:
         parts.append(accounts(subject, facts))
