@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -176,6 +177,23 @@ def test_a_budget_of_one_period_is_not_compared_with_one_for_all_time(
         else:
             with pytest.raises(ParameterError, match="unit must be one that lies within a period"):
                 report.deployment(book, compared_unit=unit)
+
+
+@cases("language", ["en", "de"])
+def test_a_promise_that_is_broken_is_said_before_it_is_made(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(Budget.pure(epsilon=1.0)) as book:
+        book.charge(Laplace(10.0), delta=0.0)
+        notices = ".//p[@class='notice']"
+        assert ET.fromstring(report.deployment(book, language=language).html).findall(notices) == []
+        found = replace(book.verify(), underpriced=(1,), overdrawn=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(book), "verify", lambda self, head=None: found)
+            main = ET.fromstring(report.deployment(book, language=language).html).find("body/main")
+    assert main is not None
+    assert [each.get("class") for each in list(main)[:2]] == ["notice", "notice"]
+    assert ("broken" in (main[0].text or "")) == (language == "en")
 
 
 def test_an_empty_ledger_has_a_report_and_wrong_audiences_have_none() -> None:

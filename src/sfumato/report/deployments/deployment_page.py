@@ -17,6 +17,7 @@ from sfumato.report.deployments.deployment_sections import (
     odds_of_all,
     promise,
     releases,
+    unsound,
 )
 from sfumato.report.markup.elements import Markup, element
 from sfumato.report.pages.document import ReleasePage, document
@@ -106,6 +107,7 @@ def deployment(
     parts: list[Markup] = []
     if inside:
         parts.append(element("p", texts("deployment.internal"), class_="notice"))
+    parts += [element("p", text, class_="notice") for text in unsound(subject, facts)]
     if about is not None:
         parts.append(about_section(subject, about))
     parts += [promise(subject, ledger, facts), odds_of_all(subject, facts, renews=renews)]
