@@ -179,6 +179,14 @@ def test_a_budget_of_one_period_is_not_compared_with_one_for_all_time(
                 report.deployment(book, compared_unit=unit)
 
 
+def test_limits_of_filters_are_rounded_as_what_they_promise() -> None:
+    with opened(Budget.zcdp(rho=0.123456)) as book:
+        said = text_of(report.deployment(book))
+        (only,) = book.budget.filters.members
+    assert only.limit == 0.123456
+    assert f"{only.name} 0.1235 0" in said
+
+
 @cases("language", ["en", "de"])
 def test_a_promise_that_is_broken_is_said_before_it_is_made(
     language: str, monkeypatch: pytest.MonkeyPatch

@@ -85,7 +85,7 @@ def promise(subject: Subject, ledger: Ledger, facts: DeploymentFacts) -> Markup:
     lines.append(texts("deployment.versions", dataset=dataset, versions=str(facts.versions)))
     heads = (texts("deployment.filter"), texts("deployment.limit"), texts("deployment.filter_delta"))
     rows = [
-        (member.name, numerals.down(member.limit), numerals.down(member.delta))
+        (member.name, numerals.up(member.limit), numerals.up(member.delta))
         for member in ledger.budget.filters.members
     ]
     table = small_table(texts("deployment.filters"), heads, rows)
