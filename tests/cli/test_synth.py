@@ -137,7 +137,7 @@ def test_a_model_that_cannot_be_written_is_stored_in_the_ledger(
 ) -> None:
     asked = (*USUAL, "--epsilon", "1", "--spend", "0.2", "--ledger", "l", "--model", "m.json")
     with monkeypatch.context() as full:
-        full.setattr(Path, "write_text", _full)
+        full.setattr(Path, "write_bytes", _full)
         done = synth(*asked)
     assert done.exit_code != 0
     assert "--model must be writable" in done.stderr

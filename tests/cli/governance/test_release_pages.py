@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from sfumato import report
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
-from sfumato.ledger import Ledger
-from sfumato.privacy import PureDP
+from sfumato.learning.reports.evaluation import EvaluationRecord
+from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.privacy import Neighboring, PureDP
 from tests.browser import needed
 from tests.cases import cases
 
@@ -197,6 +198,30 @@ def test_parquet_carries_its_guarantee_and_is_checked(ledger: Path, tmp_path: Pa
     result = CliRunner().invoke(app, ["report", str(ledger), "--check", str(again)])
     assert result.exit_code != 0
     assert "table must hold the numbers of the release" in " ".join(result.stderr.split())
+    damaged = bytearray(replayed.read_bytes())
+    damaged[4:40] = b"\xff" * 36  # the numbers, not the schema
+    again.write_bytes(damaged)
+    result = CliRunner().invoke(app, ["report", str(ledger), "--check", str(again)])
+    assert "must be a file of Parquet that can be read" in " ".join(result.stderr.split())
+
+
+def test_a_simulated_release_is_not_confirmed_without_saying_so(tmp_path: Path) -> None:
+    file, out = tmp_path / "simulated", tmp_path / "x.parquet"
+    numbers = {"correct": 83, "rows": 100, "lower": 0.77, "upper": 0.89, "epsilon": 0.5, "charge": 1}
+    record = EvaluationRecord(**numbers, loss=PureDP(0.5), privacy_unit="row", simulated=True)  # type: ignore[arg-type]
+    with Ledger.open(
+        file,
+        budget=Budget.pure(epsilon=1.0),
+        privacy_unit="row",
+        neighboring=Neighboring.ADD_REMOVE,
+        dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+        simulated=True,
+    ) as book:
+        receipt = book.charge(record.loss, delta=0.0, description="how good it is", simulated=True)
+        book.commit(receipt, record.to_bytes())
+    answered("ledger", "release", file, 1, "--output", out)
+    assert "protects nobody" in answered("report", file, "--check", out)
+    assert json.loads(answered("report", file, "--check", out, "--json"))["simulated"] is True
 
 
 def test_pages_have_json_ld_where_it_is_asked_for(ledger: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -153,6 +154,54 @@ def test_where_the_budget_renews_each_period_has_an_account() -> None:
         assert "the budget of one period allows" in said
     assert "9 more charges fit" in inside
     assert "for the latest period, 2026-02" in inside
+
+
+@cases(
+    "every, unit, allowed",
+    [
+        ("month", "person", False),
+        ("year", "household", False),
+        ("day", "user-month", False),
+        ("week", "account-month", False),
+        ("month", "user-month", True),
+        ("day", "user-day", True),
+        ("week", "event", True),
+    ],
+)
+def test_a_budget_of_one_period_is_not_compared_with_one_for_all_time(
+    every: str, unit: str, allowed: bool
+) -> None:
+    with opened(Budget.pure(epsilon=1.0), renewal=Renewal(every=every, column="day")) as book:
+        if allowed:
+            assert f"The unit is {unit}" in text_of(report.deployment(book, compared_unit=unit))
+        else:
+            with pytest.raises(ParameterError, match="unit must be one that lies within a period"):
+                report.deployment(book, compared_unit=unit)
+
+
+def test_limits_of_filters_are_rounded_as_what_they_promise() -> None:
+    with opened(Budget.zcdp(rho=0.123456)) as book:
+        said = text_of(report.deployment(book))
+        (only,) = book.budget.filters.members
+    assert only.limit == 0.123456
+    assert f"{only.name} 0.1235 0" in said
+
+
+@cases("language", ["en", "de"])
+def test_a_promise_that_is_broken_is_said_before_it_is_made(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(Budget.pure(epsilon=1.0)) as book:
+        book.charge(Laplace(10.0), delta=0.0)
+        notices = ".//p[@class='notice']"
+        assert ET.fromstring(report.deployment(book, language=language).html).findall(notices) == []
+        found = replace(book.verify(), underpriced=(1,), overdrawn=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(book), "verify", lambda self, head=None: found)
+            main = ET.fromstring(report.deployment(book, language=language).html).find("body/main")
+    assert main is not None
+    assert [each.get("class") for each in list(main)[:2]] == ["notice", "notice"]
+    assert ("broken" in (main[0].text or "")) == (language == "en")
 
 
 def test_an_empty_ledger_has_a_report_and_wrong_audiences_have_none() -> None:

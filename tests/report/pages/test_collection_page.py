@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,6 +109,12 @@ def test_a_shuffled_survey_says_delta_the_honest_and_what_is_left_without_the_sh
     shown = float(re.findall(r"epsilon is ([\d.]+) and delta is 1·10\^\N{MINUS SIGN}6", said)[0])
     assert epsilon <= shown <= epsilon * 1.001
     assert "at least 9900 of 10000 devices are honest (99 in 100)" in said
+    # What is presupposed is not made less by rounding.
+    other = replace(asked, batch_size=9999, colluders=1)
+    enough = text_of(report.shuffled_estimate(estimate, other, delta=1e-6))
+    assert "at least 9998 of 9999 devices are honest (99.99 in 100)" in enough
+    # A delta of 0 is one, too: what is left is what each device does by itself.
+    assert "epsilon is 2 and delta is 0" in text_of(report.shuffled_estimate(estimate, asked, delta=0.0))
     assert "what is left is the noise of your own device: epsilon is 2 " in said
     # the noise of one's own device bounds a belief, whatever the shuffler shows: e**2 / (1 + e**2)
     assert "at most 88.1 in 100 likely after any messages that they could see" in said
@@ -165,6 +172,11 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=f"^{message}"):
             report.local_estimate(given, protocol)  # type: ignore[arg-type]
+    for few in (999, 0):
+        with pytest.raises(
+            ParameterError, match=f"^estimate must be of 1000 reports or more.* it is of {few}"
+        ):
+            report.shuffled_estimate(sums.simulate([0.25], rng=1, counts=[few]), sums)
     with pytest.raises(ParameterError, match=r"^asked must be a Collection"):
         report.shuffled_estimate(estimate, oracle)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"^protocol must be the one of the estimate"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,11 @@ def test_what_was_altered_is_refused(session: Session) -> None:
     for name, value in altered.items():
         with pytest.raises(LedgerMismatch, match=r"statement must say what the ledger says"):
             replace(made, **{name: value}).verify(ledger)
+    for number in (0, -1, 99, 2**70):
+        with pytest.raises(LedgerMismatch, match=r"statement must say what the ledger says"):
+            replace(made, charge=number).verify(ledger)
+    with pytest.raises(ParameterError, match=r"^table must be"):
+        made.verify(ledger, "numbers")
     with pytest.raises(LedgerMismatch, match="ledger must be the one of the statement"):
         replace(made, ledger="other").verify(ledger)
     with pytest.raises(LedgerMismatch, match="head must be one that this ledger exported"):
@@ -109,15 +115,15 @@ def test_what_was_altered_is_refused(session: Session) -> None:
 
 def test_a_ledger_that_was_put_back_is_noticed(tmp_path: Path) -> None:
     count = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
-    file, copy = tmp_path / "l", tmp_path / "old"
+    file, old = tmp_path / "l", tmp_path / "old"
     with sf.connect(towns(4), privacy_unit="who", epsilon=9, ledger=file) as session:
         session.sql(count)
-    copy.write_bytes(file.read_bytes())
+    old.write_bytes(file.read_bytes())
     with sf.connect(towns(4), privacy_unit="who", epsilon=9, ledger=file) as session:
         session.sql(count.replace("0.5", "0.7"))
         made = report.statement(session.ledger, 1)
         assert made.verify(session.ledger) == "none"
-    with Ledger.read(copy) as book, pytest.raises(LedgerCorrupt):
+    with Ledger.read(old) as book, pytest.raises(LedgerCorrupt):
         made.verify(book)
 
 
@@ -129,6 +135,45 @@ def test_an_answer_that_was_read_back_is_found_by_its_bytes(session: Session) ->
         answer = other.sql(GROUPS)
         with pytest.raises(ParameterError, match="release must be one of this ledger"):
             report.statement(session.ledger, answer)
+
+
+def test_a_receipt_names_the_charge_where_two_have_the_same_bytes() -> None:
+    with sf.connect(towns(4), privacy_unit="who", epsilon=9, rng=1) as session:
+        ask = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+        answer, ledger = session.sql(ask), session.ledger
+        assert answer.receipt is not None
+        again = ledger.charge(answer.loss, delta=0.0, description="the same once more")
+        ledger.commit(again, answer.record.to_bytes())
+        assert report.statement(ledger, answer).charge == 1
+        assert report.statement(ledger, ledger.release(2)).charge == 2  # type: ignore[arg-type]
+        for forged in ({"sequence": 2}, {"digest": "0" * 64}, {"ledger": "another"}, {"sequence": 9}):
+            other = copy(answer)
+            object.__setattr__(other, "receipt", replace(answer.receipt, **forged))
+            with pytest.raises(ParameterError, match="release must be one of this ledger"):
+                report.statement(ledger, other)
+
+
+def test_a_head_from_before_the_charge_is_none_of_the_statements() -> None:
+    with sf.connect(towns(4), privacy_unit="who", epsilon=9, delta=1e-5) as opened:
+        early = opened.ledger.head()
+        opened.sql("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data")
+        made = report.statement(opened.ledger, 1)
+        assert made.verify(opened.ledger) == "none"
+        with pytest.raises(LedgerMismatch, match=r"statement must say what the ledger says"):
+            replace(made, head=early).verify(opened.ledger)
+
+
+def test_a_charge_that_was_priced_too_low_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with sf.connect(towns(4), privacy_unit="who", epsilon=9, delta=1e-5) as opened:
+        for epsilon in (0.5, 0.7):
+            ask = f"WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={epsilon}, delta=0) COUNT(*) AS n FROM data"
+            opened.sql(f"SELECT {ask}")
+        ledger = opened.ledger
+        found = replace(ledger.verify(), underpriced=(1,))
+        monkeypatch.setattr(type(ledger), "verify", lambda self, head=None: found)
+        with pytest.raises(LedgerMismatch, match="accounting had a hole"):
+            report.statement(ledger, 1).verify(ledger)
+        assert report.statement(ledger, 2).verify(ledger) == "none"
 
 
 def test_other_stored_releases_have_statements() -> None:

@@ -42,8 +42,25 @@ def test_a_dataset_has_its_guarantee_as_properties(session: Session) -> None:
     assert guarantee["privacy_unit"] == "who"
     assert (guarantee["digest"], guarantee["release_sha256"]) == (said.digest, said.payload)
     assert made["identifier"] == f"sfumato:{said.ledger}:1"
-    with pytest.raises(ParameterError, match="more must leave out what follows from the ledger"):
-        report.json_ld(session.ledger, 1, more={"dp:guarantee": []})
+    assert "creativeWorkStatus" not in made
+    taken, names = "more must leave out what follows from the ledger", "more must have names of schema.org"
+    for more, message in (
+        ({"datePublished": "2026-01-01"}, taken),
+        ({"name": "x"}, taken),
+        # What a prefix or a whole address stands for would be a second guarantee.
+        ({"dp:guarantee": []}, names),
+        ({"urn:sfumato:guarantee:1:guarantee": []}, names),
+        ({"https://schema.org/name": "x"}, names),
+        ({"@id": "x"}, names),
+        ({1: "x"}, names),
+        ([1], "more must be a dict"),
+        ({"size": float("nan")}, "more must have values of JSON"),
+        ({"expires": session}, "more must have values of JSON"),
+    ):
+        with pytest.raises(ParameterError, match=f"^{message}"):
+            report.json_ld(session.ledger, 1, more=more)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"^name must be"):
+        report.json_ld(session.ledger, 1, name=3)  # type: ignore[arg-type]
 
 
 def test_in_a_page_it_is_one_block_of_data(session: Session) -> None:
@@ -64,8 +81,13 @@ def test_a_published_release_has_its_day() -> None:
         ledger = session.ledger
         publish(ledger, 1)
         day = ledger.reviews.of(1).steps[-1].time.date().isoformat()
-        assert json.loads(report.json_ld(ledger, 1))["datePublished"] == day
+        made = json.loads(report.json_ld(ledger, 1))
+        assert (made["datePublished"], made["creativeWorkStatus"]) == (day, "Published")
         assert report.statement(ledger, 1).verify(ledger) == "published"
+        ledger.reviews.withdraw(1, by="carl", comment="an error")
+        made = json.loads(report.json_ld(ledger, 1))
+        assert made["creativeWorkStatus"] == "Withdrawn"
+        assert "datePublished" not in made
 
 
 @pytest.mark.browser

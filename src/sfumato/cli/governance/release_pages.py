@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
@@ -17,16 +18,15 @@ from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.tables import printable
 from sfumato.cli.output.writing import Format as Style
 from sfumato.cli.output.writing import check_output, read_text, write_bytes, write_text
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.table import TableRelease
-from sfumato.report.comparison.compare import compare as compare_records
+from sfumato.report.comparison.compare import compare_budget
 from sfumato.report.comparison.comparison_page import comparison_page, comparison_text
 from sfumato.report.deployments.deployment_page import deployment as deployment_page
 from sfumato.report.pages.document import ReleasePage
 from sfumato.report.pages.record_sections import StoredRecord
 from sfumato.report.pages.release_page import stored_release
-from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.registry.registry_record import Deployment, registry_record
 from sfumato.report.statements.guarantee_statement import read_statement
 from sfumato.report.statements.json_ld import json_ld as described
@@ -124,8 +124,7 @@ def _of_ledger(
         given = {"audience": audience, "compared_unit": compare, "language": language}
         page = deployment_page(book, about=about, **given)
         return page, page.html
-    loss = stated_loss(book.budget.guarantee(book.neighboring))
-    comparison = compare_records(loss, unit=compare)
+    comparison = compare_budget(book, unit=compare)
     return comparison_page(comparison, language=language), comparison_text(comparison, language=language)
 
 
@@ -161,15 +160,26 @@ def _check_file(ledger: str, file: Path, *, alone: bool, as_json: bool) -> None:
         _check.refuse_state("check", rule, "other options are given", "pass the ledger and the file")
     said = read_statement(file)
     with Ledger.read(ledger) as book:
-        state = said.verify(book, pq.read_table(file))
+        state = said.verify(book, _numbers_of(file))
     if as_json:
-        print_json(_CHECK, {"charge": said.charge, "ledger": said.ledger, "review": state})
+        facts = {"charge": said.charge, "ledger": said.ledger, "review": state}
+        print_json(_CHECK, {**facts, "simulated": said.simulated})
         return
     typer.echo(
         printable(f"release {said.charge} of ledger {said.ledger}: guarantee and numbers are the ledger's")
     )
+    if said.simulated:
+        typer.echo("simulated: the noise follows from a number that is known, and protects nobody")
     if state != "none":
         typer.echo(f"in review: {state}")
+
+
+def _numbers_of(file: Path) -> pa.Table:
+    try:
+        return pq.read_table(file)
+    except (OSError, pa.ArrowException) as error:
+        message = f"{str(file)!r} must be a file of Parquet that can be read; check it"
+        raise SourceError(message) from error
 
 
 def _read_about(path: Path) -> Deployment:

@@ -21,6 +21,7 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato.errors import UnsupportedView
+from sfumato.ledger.ledger import Ledger
 from sfumato.privacy._outward import above
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import STANDARD
@@ -30,12 +31,17 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.report.comparison.deployment_records import DeploymentRecord, deployment_records, record_units
 from sfumato.report.pages.odds import odds
+from sfumato.report.pages.stated_loss import stated_loss
 
-__all__ = ["BASELINE", "Comparison", "Placed", "Standing", "compare"]
+__all__ = ["BASELINE", "Comparison", "Placed", "Standing", "compare", "compare_budget"]
 
 BASELINE: Final = 0.01
 """The chance of guessing a record without a release, for the bound on reconstruction."""
 _RELATIONS: Final = {"add-remove": Neighboring.ADD_REMOVE, "replace-one": Neighboring.REPLACE_ONE}
+_LASTING: Final = frozenset({"customer", "device", "household", "person"})
+"""Units that are in the data for more than one period."""
+_MONTHS: Final = frozenset({"month", "quarter", "year"})
+"""Periods that hold a whole month."""
 _TAILS: Final = (0.0, 1.0, 3.0, 10.0, 30.0)
 
 
@@ -201,6 +207,34 @@ def compare(loss: PrivacyLoss, *, unit: str) -> Comparison:
         records=tuple(same),
         other_units=len(records) - len(same),
     )
+
+
+def compare_budget(ledger: Ledger, *, unit: str) -> Comparison:
+    """Place a ledger's budget among the records of one unit.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    unit : str
+        As for `compare`.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ParameterError
+        If no record has such a unit, or the budget renews while such a unit is in the data: over its periods
+        nothing limits the sum.
+    """
+    comparison = compare(stated_loss(ledger.budget.guarantee(ledger.neighboring)), unit=unit)
+    renewal = ledger.renewal
+    longer = "month" in unit.split("-") and renewal is not None and renewal.every not in _MONTHS
+    if renewal is not None and (longer or unit in _LASTING):
+        rule = f"be one that lies within a period, where the budget is of one {renewal.every}"
+        _check.refuse("unit", rule, unit, "pass 'user-day', say")
+    return comparison
 
 
 def _key(standing: Standing | None) -> tuple[float, float]:

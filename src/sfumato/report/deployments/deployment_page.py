@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.queries.release.display import printable
-from sfumato.report.comparison.compare import compare
+from sfumato.report.comparison.compare import compare_budget
 from sfumato.report.comparison.comparison_page import comparison_section
 from sfumato.report.deployments.checklist_section import about_section, checklist_section
 from sfumato.report.deployments.deployment_facts import facts_of
@@ -17,6 +17,7 @@ from sfumato.report.deployments.deployment_sections import (
     odds_of_all,
     promise,
     releases,
+    unsound,
 )
 from sfumato.report.markup.elements import Markup, element
 from sfumato.report.pages.document import ReleasePage, document
@@ -49,7 +50,7 @@ def deployment(
         accounts and the forecast of curators, members with roles, keys and failed logins.
     compared_unit : str
         What one unit is, in a name of `compare`: the budget is placed among public records of that unit.
-        Where the budget renews, it is that of a unit in one period, such as ``"user-month"``.
+        Where the budget renews, it must be one that lies within a period, such as ``"user-month"``.
     language : str
         ``"en"`` or ``"de"``.
 
@@ -106,11 +107,12 @@ def deployment(
     parts: list[Markup] = []
     if inside:
         parts.append(element("p", texts("deployment.internal"), class_="notice"))
+    parts += [element("p", text, class_="notice") for text in unsound(subject, facts)]
     if about is not None:
         parts.append(about_section(subject, about))
     parts += [promise(subject, ledger, facts), odds_of_all(subject, facts, renews=renews)]
     if compared_unit:
-        parts.append(comparison_section(texts, compare(subject.loss, unit=compared_unit)))
+        parts.append(comparison_section(texts, compare_budget(ledger, unit=compared_unit)))
     parts.append(releases(subject, facts))
     if inside or renews:
         parts.append(accounts(subject, facts))

@@ -22,7 +22,16 @@ from sfumato.report.pages.sections import (
 from sfumato.report.pages.stated_loss import stated_loss
 from sfumato.report.pages.subject import Subject
 
-__all__ = ["accounts", "check_ledger", "members", "not_promised_by_all", "odds_of_all", "promise", "releases"]
+__all__ = [
+    "accounts",
+    "check_ledger",
+    "members",
+    "not_promised_by_all",
+    "odds_of_all",
+    "promise",
+    "releases",
+    "unsound",
+]
 
 _STATES: Final = {
     "charged": "deployment.state_charged",
@@ -40,6 +49,14 @@ _LIMITS: Final = (
     "promise.truth",
     "promise.keepers",
 )
+
+
+def unsound(subject: Subject, facts: DeploymentFacts) -> Iterable[Markup]:
+    """Yield what a reader must know before the promise: that it is broken, or that sums are too small."""
+    if facts.checked.overdrawn:
+        yield subject.texts("deployment.notice_overdrawn")
+    if facts.checked.underpriced:
+        yield subject.texts("deployment.notice_underpriced")
 
 
 def promise(subject: Subject, ledger: Ledger, facts: DeploymentFacts) -> Markup:
@@ -68,7 +85,7 @@ def promise(subject: Subject, ledger: Ledger, facts: DeploymentFacts) -> Markup:
     lines.append(texts("deployment.versions", dataset=dataset, versions=str(facts.versions)))
     heads = (texts("deployment.filter"), texts("deployment.limit"), texts("deployment.filter_delta"))
     rows = [
-        (member.name, numerals.down(member.limit), numerals.down(member.delta))
+        (member.name, numerals.up(member.limit), numerals.up(member.delta))
         for member in ledger.budget.filters.members
     ]
     table = small_table(texts("deployment.filters"), heads, rows)

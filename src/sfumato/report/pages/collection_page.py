@@ -123,7 +123,8 @@ def shuffled_estimate(
     Raises
     ------
     ParameterError
-        If there are no pages of such estimates, or it is of another collection, or a delta is missing.
+        If there are no pages of such estimates, or it is of another collection, or a delta is missing; or if
+        fewer reports were counted than the guarantee needs of honest devices.
 
     Notes
     -----
@@ -152,9 +153,16 @@ def shuffled_estimate(
     stated = protocol.delta if isinstance(protocol, ShuffleProtocol) else None
     if delta is None and stated is None:
         _check.refuse("delta", "be given for reports without one", delta, "pass delta=1e-6, or your own")
-    subject = _subject(asked.privacy_loss, _tolerated(delta or stated), found.simulated, language)
+    tolerated = _tolerated(stated if delta is None else delta)
+    subject = _subject(asked.privacy_loss, tolerated, found.simulated, language)
     texts, written = subject.texts, subject.numerals
     clients, batch = asked.clients, asked.batch_size if isinstance(asked, Collection) else None
+    if _respondents(found) < clients:
+        few, remedy = (
+            f"be of {clients} reports or more, as the guarantee is",
+            "take local_estimate, if it may be",
+        )
+        _check.refuse_state("estimate", few, f"it is of {_respondents(found)}", remedy)
     trust = [texts("collect.trust_shuffler"), _honest(subject, clients, batch), texts("collect.trust_once")]
     if mixes:
         trust.append(texts("collect.left_little"))
@@ -252,7 +260,7 @@ def _honest(subject: Subject, clients: int, batch: int | None) -> Markup:
     texts, written = subject.texts, subject.numerals
     if batch is None:
         return texts("collect.trust_honest_any", clients=written.nearest(clients))
-    share = written.down(100 * clients / batch)
+    share = written.up(100 * clients / batch)
     return texts("collect.trust_honest", clients=str(clients), batch=str(batch), share=share)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Field, Format, Record, canonical, parse
-from sfumato.errors import LedgerMismatch, SourceError
+from sfumato.errors import LedgerMismatch, ParameterError, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.stored_releases import StoredRelease
@@ -135,7 +135,7 @@ class GuaranteeStatement:
         ------
         LedgerMismatch
             If the statement is of another ledger, or says what the ledger does not, or the numbers are
-            others.
+            others; or if the charge costs more than was recorded, since a hole in the accounting was mended.
         LedgerCorrupt
             If the ledger was altered, or put back to before the statement was made.
         """
@@ -144,17 +144,31 @@ class GuaranteeStatement:
             raise LedgerMismatch(
                 "ledger must be the one of the statement, got another one; read the ledger that it names"
             )
-        ledger.verify(self.head)
-        if replace(statement(ledger, self.charge), head=self.head) != self:
+        if table is not None:
+            _check.instance("table", table, pa.Table, "pass pyarrow.parquet.read_table(file)")
+        checked = ledger.verify(self.head)
+        if not 1 <= self.charge <= self.head.charges or self._in(ledger) != self:
             raise LedgerMismatch(
                 "statement must say what the ledger says of this charge, got one that was altered; "
                 "make it again by report.statement"
+            )
+        if self.charge in checked.underpriced:
+            raise LedgerMismatch(
+                "statement must be of a charge that costs no more today than was recorded, got one whose "
+                "accounting had a hole; 'sfumato ledger verify' says more"
             )
         if table is not None and not _is_of(table, ledger.release(self.charge)):
             raise LedgerMismatch(
                 "table must hold the numbers of the release, got others; 'sfumato ledger release' writes them"
             )
         return ledger.reviews.of(self.charge).state
+
+    def _in(self, ledger: Ledger) -> GuaranteeStatement | None:
+        """Return what a ledger says of the charge, with this head; None where it stores no release."""
+        try:
+            return replace(statement(ledger, self.charge), head=self.head)
+        except ParameterError:
+            return None
 
     def to_json(self) -> str:
         """Return the statement as one line of JSON.
@@ -261,16 +275,29 @@ def statement(ledger: Ledger, number: int | TableRelease) -> GuaranteeStatement:
 
 
 def _charge_of(ledger: Ledger, release: TableRelease) -> int:
-    """Return the number of the charge that an answer was stored with: the last one with the same bytes."""
+    """Return the number of an answer's charge: its receipt's, or of the last charge with the same bytes."""
+    receipt, entries = release.receipt, ledger.entries()
+    if receipt is None:
+        likely = [each for each in entries if each.committed and each.loss == release.loss]
+    else:
+        found = receipt.ledger, receipt.sequence, receipt.digest
+        likely = [each for each in entries if (ledger.ledger_id, each.sequence, each.digest) == found]
     wanted = release.record.to_bytes()
-    likely = [each for each in ledger.entries() if each.committed and each.loss == release.loss]
-    found = ((each.sequence, ledger.release(each.sequence)) for each in reversed(likely))
-    for number, stored in found:
-        if isinstance(stored, TableRelease) and stored.record.to_bytes() == wanted:
-            return number
+    for entry in reversed(likely):
+        if _stored_bytes(ledger, entry.sequence) == wanted:
+            return entry.sequence
     return _check.refuse_state(
         "release", "be one of this ledger", "it is none", "pass the ledger of the answer"
     )
+
+
+def _stored_bytes(ledger: Ledger, number: int) -> bytes | None:
+    """Return a stored answer's bytes; None of what is no table, such as the name of a counter."""
+    try:
+        stored = ledger.release(number)
+    except ParameterError:
+        return None
+    return stored.record.to_bytes() if isinstance(stored, TableRelease) else None
 
 
 def read_statement(source: pa.Table | pa.Schema | str | Path) -> GuaranteeStatement:
@@ -324,4 +351,6 @@ def _same(one: pa.Table, other: pa.Table) -> bool:
     """Return whether names, types and values are alike; NaN is NaN, and 0.0 is not -0.0."""
     if one.schema.names != other.schema.names or one.schema.types != other.schema.types:
         return False
-    return repr(one.to_pydict()) == repr(other.to_pydict())
+    return all(
+        repr(a.to_pylist()) == repr(b.to_pylist()) for a, b in zip(one.columns, other.columns, strict=True)
+    )

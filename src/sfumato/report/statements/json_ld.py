@@ -21,6 +21,19 @@ __all__ = ["VOCABULARY", "json_ld", "with_json_ld"]
 VOCABULARY: Final = "urn:sfumato:guarantee:1:"
 """What the terms of the guarantee begin with."""
 
+_TAKEN: Final = frozenset(
+    {
+        "name",
+        "description",
+        "identifier",
+        "measurementTechnique",
+        "variableMeasured",
+        "datePublished",
+        "creativeWorkStatus",
+    }
+)
+_NAME: Final = re.compile("[A-Za-z]+")
+_STATUS: Final = {"published": "Published", "withdrawn": "Withdrawn"}
 _UNSAFE: Final = re.compile("[<>&\x7f]")
 
 
@@ -37,7 +50,7 @@ def json_ld(
     name, description : str
         Of the dataset; its number, and its purpose or question, unless given.
     more : dict, optional
-        Other properties of schema.org, such as ``{"license": "https://...", "url": "https://..."}``.
+        Other properties by schema.org's names, such as ``{"license": "https://..."}``, with values of JSON.
 
     Returns
     -------
@@ -47,11 +60,13 @@ def json_ld(
     Raises
     ------
     ParameterError
-        If nothing was stored with this charge, or ``more`` would replace what follows from the ledger.
+        If nothing was stored with this charge, or ``more`` would replace what follows from the ledger, or
+        has other names.
 
     Notes
     -----
-    Guarantee: post-processing of the release and of public parameters; see `statement`.
+    Guarantee: post-processing of the release and of public parameters; see `statement`. It says so of what
+    was withdrawn.
 
     Examples
     --------
@@ -67,6 +82,9 @@ def json_ld(
     >>> made["@type"], made["variableMeasured"], made["dp:guarantee"][0]["value"]
     ('Dataset', ['people'], 0.5)
     """
+    for key, text in (("name", name), ("description", description)):
+        _check.instance(key, text, str, "pass a text, or leave it out")
+    given = _checked({} if more is None else more)
     said, entry = statement(ledger, number), ledger.entry(number)
     about = description or entry.purpose or " ".join(entry.description.split())
     review = ledger.reviews.of(number)
@@ -83,11 +101,26 @@ def json_ld(
     published = [step.time for step in review.steps if step.state == "published"]
     if review.state == "published" and published:
         document["datePublished"] = published[-1].date().isoformat()
-    given = dict(more or {})
-    if taken := sorted(document.keys() & given.keys()):
-        _check.refuse("more", "leave out what follows from the ledger", taken, "pass name= or description=")
-    text = json.dumps(document | given, allow_nan=False, indent=1)
-    return _harmless(text)
+    if review.state in _STATUS:
+        document["creativeWorkStatus"] = _STATUS[review.state]
+    return _harmless(json.dumps(document | given, indent=1))
+
+
+def _checked(more: object) -> dict[str, Any]:
+    """Return properties that can stand beside what follows from the ledger, whatever a name is short for."""
+    if not isinstance(more, dict):
+        _check.refuse_type("more", "be a dict of properties", more, 'pass {"license": "https://..."}')
+    for name in more:
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+            _check.refuse("more", "have names of schema.org, of letters", name, 'such as "license"')
+        if name in _TAKEN:
+            remedy = "pass name= or description="
+            _check.refuse("more", "leave out what follows from the ledger", name, remedy)
+    try:
+        json.dumps(more, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        _check.refuse_state("more", "have values of JSON", "one is none", "write dates and numbers as text")
+    return dict(more)
 
 
 def with_json_ld(page: ReleasePage, text: str) -> ReleasePage:
@@ -102,7 +135,14 @@ def with_json_ld(page: ReleasePage, text: str) -> ReleasePage:
     Returns
     -------
     ReleasePage
+
+    Raises
+    ------
+    ParameterError
+        If one is of another type.
     """
+    _check.instance("page", page, ReleasePage, "pass report.stored_release(ledger, number)")
+    _check.instance("text", text, str, "pass report.json_ld(ledger, number)")
     head, mark, rest = page.html.partition("</head>")
     block = f'<script type="application/ld+json">{_harmless(text)}</script>'
     return ReleasePage(html=f"{head}{block}{mark}{rest}", language=page.language)
