@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,11 @@ class Reply(NamedTuple):
     def text(self) -> str:
         """The page."""
         return self.content.decode()
+
+    @property
+    def json(self) -> Any:
+        """The document."""
+        return json.loads(self.content)
 
     @property
     def location(self) -> str:
@@ -111,10 +117,24 @@ class Office:
         """Return the answer to a form that a member sends."""
         return self._visit(name, "POST", path, urlencode(form or {}).encode())
 
+    def call(self, name: str, method: str, path: str, body: object = None, **headers: str) -> Reply:
+        """Return the answer to a program of a member that calls the API."""
+        content = b"" if body is None else json.dumps(body).encode()
+        more = {"content-type": "application/json"} if body is not None else {}
+        more |= {each.replace("_", "-"): value for each, value in headers.items()}
+        given = [(each.encode(), value.encode()) for each, value in more.items()]
+        return self._asked(name, method, f"/api/v1{path}", given, content)
+
     def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
-        headers = [(b"host", ORIGIN.partition("//")[2].encode()), (b"accept", b"text/html")]
+        headers = [(b"accept", b"text/html")]
         headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
         headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
+        return self._asked(name, method, path, headers, body)
+
+    def _asked(
+        self, name: str, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> Reply:
+        headers = [(b"host", ORIGIN.partition("//")[2].encode()), *headers]
         if name:
             headers.append((b"authorization", f"Bearer {self._tokens[name]}".encode()))
         place, _, query = path.partition("?")
