@@ -125,6 +125,10 @@ class Office:
         given = [(each.encode(), value.encode()) for each, value in more.items()]
         return self._asked(name, method, f"/api/v1{path}", given, content)
 
+    def send(self, name: str, method: str, path: str, body: bytes, kind: bytes) -> Reply:
+        """Return the answer to bytes of a kind."""
+        return self._asked(name, method, path, [(b"content-type", kind)], body)
+
     def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
         headers = [(b"accept", b"text/html")]
         headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
@@ -156,7 +160,13 @@ class Office:
     async def _answer(self, scope: dict[str, Any], body: bytes) -> Reply:
         sent: list[Any] = []
 
+        given = False
+
         async def receive() -> dict[str, Any]:
+            nonlocal given
+            if given:
+                await asyncio.Event().wait()  # the client stays, and says no more
+            given = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any) -> None:

@@ -79,7 +79,7 @@ def published_table(ledger: Ledger, review: Review) -> PublishedTable | None:
         "level": _LEVEL,
         "intervals": bounded,
         "ledger": release.receipt.ledger,
-        "receipt": str(release.receipt),
+        "receipt": f"receipt {review.number} of ledger {release.receipt.ledger}",
         "digest": release.receipt.digest,
     }
     return PublishedTable(review.number, table, facts)
@@ -177,7 +177,7 @@ def _write_database(path: Path, tables: list[PublishedTable]) -> None:
 def _write_table(connection: duckdb.DuckDBPyConnection, found: PublishedTable) -> None:
     facts, name = found.facts, str(found.facts["table"])
     connection.register("given", found.table.rename_columns(_distinct(found.table.column_names)))
-    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM memory.main.given")  # noqa: S608 - our name
+    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")  # noqa: S608 - our name
     connection.unregister("given")
     row = [value for key, value in facts.items() if key != "intervals"]
     connection.execute(f"INSERT INTO releases VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
