@@ -87,7 +87,7 @@ def _about(folder: Path) -> dict[str, Any]:
 class Office:
     """A console whose visitors say who they are."""
 
-    def __init__(self, folder: Path, *, data: bool = False) -> None:
+    def __init__(self, folder: Path, *, data: bool = False, origin: str = ORIGIN) -> None:
         self.failures: list[str] = []
         about = {**_about(folder), "source": _people()}
         del about["ledger"]
@@ -100,9 +100,9 @@ class Office:
         )
         self.console = Console(settings, self.failures.append)
         limits = RequestLimits(member_rate=1e6, member_burst=10**6, member_at_once=10**3, address_rate=None)
-        self._app = application(self.console, [ORIGIN], self.failures.append, limits)
+        self.app = application(self.console, [origin], self.failures.append, limits)
         create = self.console.tokens.create
-        self._tokens = {name: create(name, tuple(Scope), days=1)[0] for name in MEMBERS}
+        self.tokens = {name: create(name, tuple(Scope), days=1)[0] for name in MEMBERS}
         self._folder = folder
 
     def ask(self, query: str) -> None:
@@ -140,7 +140,7 @@ class Office:
     ) -> Reply:
         headers = [(b"host", ORIGIN.partition("//")[2].encode()), *headers]
         if name:
-            headers.append((b"authorization", f"Bearer {self._tokens[name]}".encode()))
+            headers.append((b"authorization", f"Bearer {self.tokens[name]}".encode()))
         place, _, query = path.partition("?")
         scope: dict[str, Any] = {
             "type": "http",
@@ -172,7 +172,7 @@ class Office:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(message.get("body", b"") for message in sent[1:])
         return Reply(sent[0]["status"], headers, content)

@@ -30,7 +30,7 @@ def test_two_published_tables_are_joined(office: Office, key: Ed25519PrivateKey,
         joined = """SELECT one.n - two.n, one.n_lower <= one.n AND one.n <= one.n_upper
             FROM release_1 AS one, release_2 AS two"""
         ((difference, inside),) = opened.execute(joined).fetchall()
-        expected = [ledger.release(number).to_arrow().column("n")[0].as_py() for number in (1, 2)]  # type: ignore[union-attr]
+        expected = [ledger.release(number).to_arrow().column("n")[0].as_py() for number in (1, 2)]
         assert (difference, inside) == (expected[0] - expected[1], True)
         stated = opened.execute(
             """SELECT number, epsilon, delta, privacy_unit, digest, lower, intervals.level

@@ -14,7 +14,7 @@ from sfumato.server.console.api.problems import Problem
 from sfumato.server.console.api.schemas import COUNT, NUMBER, NUMBERS, QUESTION, TEXT, obj, reference
 from sfumato.server.console.api.table_bytes import arrow_stream
 from sfumato.server.console.asking.job import JobView
-from sfumato.server.console.asking.proposal import Proposal, Wanted
+from sfumato.server.console.asking.proposal import Wanted
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.services.asking_of import asking_of
 
@@ -45,18 +45,19 @@ def _submit(console: Console, call: Call) -> Outcome:
     service, question = asking_of(console), _question(call)
     job = service.submit(call.name, question, request=call.body["request"], at_most=call.body.get("at_most"))
     if job.state == "refused":
-        raise _refusal(service.propose(call.name, question), job)
+        raise _refusal(job)
     return job_outcome(job, status=200 if job.next_look is None else 202)
 
 
-def _refusal(proposal: Proposal, job: JobView) -> Problem:
-    """Return why a question was not charged, with what is left and what it needs."""
-    if proposal.offer is None:
+def _refusal(job: JobView) -> Problem:
+    """Return why a question was not charged, with what was left and what it needed when it was asked."""
+    offer = job.proposal["offer"]
+    if offer is None:  # something else was charged in between
         return Problem(status=409, detail=job.message, error="LedgerError", more={"job": job.id})
-    left = dict(proposal.before)
-    if proposal.offer.epsilon is not None:
-        left |= {"answerable_epsilon": proposal.offer.epsilon, "answerable_delta": proposal.offer.delta}
-    more = {"remaining": left, "requested": proposal.cost, "job": job.id}
+    left = dict(job.proposal["before"])
+    if offer["epsilon"] is not None:
+        left |= {"answerable_epsilon": offer["epsilon"], "answerable_delta": offer["delta"]}
+    more = {"remaining": left, "requested": job.proposal["cost"], "job": job.id}
     return Problem(status=409, detail=job.message, error="BudgetExceeded", more=more)
 
 
