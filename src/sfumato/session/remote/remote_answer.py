@@ -63,6 +63,10 @@ class RemoteAnswer:
         content : bytes
             A stream of Arrow's IPC format, with facts in its schema.
 
+        Returns
+        -------
+        RemoteAnswer
+
         Raises
         ------
         SourceError

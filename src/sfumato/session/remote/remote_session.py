@@ -143,6 +143,10 @@ class RemoteSession:
         Parameters
         ----------
         job : str
+
+        Returns
+        -------
+        dict
         """
         return self._transport.get(_place(job)).document()
 
@@ -152,6 +156,11 @@ class RemoteSession:
         Parameters
         ----------
         job : str
+
+        Returns
+        -------
+        dict
+            As `job`.
         """
         return self._transport.ask("DELETE", _place(job)).document()
 
@@ -161,6 +170,10 @@ class RemoteSession:
         Parameters
         ----------
         limit, offset : int
+
+        Returns
+        -------
+        list of dict
         """
         limit = _check.integer("limit", limit, minimum=1)
         path = f"/jobs?limit={limit}&offset={_check.integer('offset', offset)}"
@@ -269,7 +282,12 @@ class RemoteSession:
         return self._transport.ask("POST", "/account/requests", {"purpose": purpose, **amounts}).document()
 
     def releases(self) -> list[dict[str, Any]]:
-        """Return what was published, the newest first."""
+        """Return what was published, the newest first; all may see it.
+
+        Returns
+        -------
+        list of dict
+        """
         return list(self._transport.get("/releases").document()["releases"])
 
     def close(self) -> None:
