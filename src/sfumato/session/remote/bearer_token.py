@@ -1,6 +1,6 @@
 """A token that names a member, which nothing shows again.
 
->>> BearerToken.of("a secret")
+>>> BearerToken.of("a-secret")
 BearerToken(...)
 """
 

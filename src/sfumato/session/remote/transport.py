@@ -191,7 +191,7 @@ def _connector(
         return lambda: http.client.HTTPSConnection(host, port, timeout=timeout, context=trusted)
     if not _own(host):
         remedy = "write https://, so that nobody on the way reads the token"
-        _check.refuse("address", "begin with https:// for another machine", f"http://{host}", remedy)
+        _check.refuse("address", "begin with https:// for another machine", host, remedy)
     return lambda: http.client.HTTPConnection(host, port, timeout=timeout)
 
 
