@@ -19,16 +19,20 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.session.connection import connect
+    from sfumato.session.remote.remote_answer import RemoteAnswer
+    from sfumato.session.remote.remote_session import RemoteSession
     from sfumato.session.rendering import render_sql
     from sfumato.session.session import Session
     from sfumato.session.units import ROW
 
-__all__ = ["ROW", "Session", "connect", "render_sql"]
+__all__ = ["ROW", "RemoteAnswer", "RemoteSession", "Session", "connect", "render_sql"]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "ROW": "sfumato.session.units",
+        "RemoteAnswer": "sfumato.session.remote.remote_answer",
+        "RemoteSession": "sfumato.session.remote.remote_session",
         "Session": "sfumato.session.session",
         "connect": "sfumato.session.connection",
         "render_sql": "sfumato.session.rendering",

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any, overload
 
 from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
@@ -31,12 +32,53 @@ from sfumato.queries.sql.catalog import Catalog
 from sfumato.session.engine_choice import open_engine
 from sfumato.session.period import within_period
 from sfumato.session.progress import display_of
+from sfumato.session.remote.console_address import connect_console
+from sfumato.session.remote.remote_session import RemoteSession
+from sfumato.session.remote.transport import is_address
 from sfumato.session.session import Session
 from sfumato.session.units import Unit, require_one_dataset, unit_columns
 
 __all__ = ["connect"]
 
 
+@overload
+def connect(
+    source: str,
+    *,
+    token: str | os.PathLike[str],
+    purpose: str = ...,
+    period: str = ...,
+    defaults: Mapping[str, object] | None = ...,
+) -> RemoteSession: ...
+@overload
+def connect(
+    source: object,
+    *,
+    privacy_unit: Unit | Mapping[str, Unit] | None = ...,
+    epsilon: float | None = ...,
+    delta: float = ...,
+    rho: float | None = ...,
+    mu: float | None = ...,
+    policy: PrivacyPolicy | Mapping[str, object] | str | os.PathLike[str] | None = ...,
+    ledger: str | os.PathLike[str] | None = ...,
+    analyst: str | None = ...,
+    purpose: str = ...,
+    renewal: Renewal | None = ...,
+    period: str = ...,
+    neighboring: Neighboring = ...,
+    public: Mapping[str, object] | PostgresSource | SparkSource | None = ...,
+    types: TableTypes | None = ...,
+    defaults: Mapping[str, object] | None = ...,
+    new_version: bool = ...,
+    rng: Rng = ...,
+    memory_limit: str | None = ...,
+    threads: int | None = ...,
+    columns: Columns | None = ...,
+    statement_timeout: float | None = ...,
+    head: ChainHead | str | os.PathLike[str] | None = ...,
+    progress: bool | None = ...,
+    token: None = ...,
+) -> Session: ...
 def connect(
     source: object,
     *,
@@ -63,8 +105,9 @@ def connect(
     statement_timeout: float | None = None,
     head: ChainHead | str | os.PathLike[str] | None = None,
     progress: bool | None = None,
-) -> Session:
-    """Open data for private questions, under one budget.
+    token: str | os.PathLike[str] | None = None,
+) -> Session | RemoteSession:
+    """Open data for private questions, under one budget; or a console that others run.
 
     Parameters
     ----------
@@ -73,7 +116,8 @@ def connect(
         pyarrow Dataset, or a table of Delta or Iceberg. A single source is the table ``data``. Or
         tables of PostgreSQL by their own names, all of its schema ``public`` for an address
         ``postgresql://...``: these stay there and are read as they are now until the session ends. Or
-        DataFrames of Spark, whose session computes.
+        DataFrames of Spark, whose session computes. Or the address ``https://...`` of a console, which has
+        the data, the budget and the ledger: beside it only token, purpose, period and defaults are given.
     privacy_unit : str, ROW, tuple of str, or mapping of str to these
         The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
         unit of its own. Several columns, such as ``("user", "device")``, make one unit of all rows that share
@@ -135,11 +179,14 @@ def connect(
     progress : bool, optional
         Whether long queries show on standard error how far they are. Left out: where that is a terminal, and
         no analyst asks. It depends on the data, so it is for the curator's eyes alone.
+    token : str or path, optional
+        For a console: who asks. A `pathlib.Path` is a file that holds it; left out, it is taken from the
+        environment's ``SFUMATO_TOKEN``. No error and no representation shows it.
 
     Returns
     -------
-    Session
-        To be closed, or used as a context manager.
+    Session or RemoteSession
+        To be closed, or used as a context manager; the latter for a console.
 
     Raises
     ------
@@ -164,6 +211,17 @@ def connect(
     >>> release.to_arrow().column_names
     ['smokes', 'n']
     """
+    if is_address(source):
+        of_data = {
+            "privacy_unit": privacy_unit, "epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu,
+            "policy": policy, "ledger": ledger, "analyst": analyst, "renewal": renewal, "public": public,
+            "types": types, "new_version": new_version, "rng": rng is not None, "memory_limit": memory_limit,
+            "threads": threads, "columns": columns, "statement_timeout": statement_timeout, "head": head,
+        }  # fmt: skip
+        about: dict[str, Any] = {"purpose": purpose, "period": period, "defaults": defaults}
+        return connect_console(str(source), token=token, **about, given=of_data)
+    if token is not None:
+        refuse_state("token", "come with a console's address", "this is data", "leave it out")
     if renewal is not None:
         instance("renewal", renewal, Renewal, "pass Renewal(every='month', column='day')")
     rules = None if policy is None else PrivacyPolicy.read(policy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,6 +45,11 @@ class Reply(NamedTuple):
         return self.content.decode()
 
     @property
+    def json(self) -> Any:
+        """The document."""
+        return json.loads(self.content)
+
+    @property
     def location(self) -> str:
         """Where it is sent."""
         return self.headers["location"]
@@ -81,7 +87,7 @@ def _about(folder: Path) -> dict[str, Any]:
 class Office:
     """A console whose visitors say who they are."""
 
-    def __init__(self, folder: Path, *, data: bool = False) -> None:
+    def __init__(self, folder: Path, *, data: bool = False, origin: str = ORIGIN) -> None:
         self.failures: list[str] = []
         about = {**_about(folder), "source": _people()}
         del about["ledger"]
@@ -94,9 +100,9 @@ class Office:
         )
         self.console = Console(settings, self.failures.append)
         limits = RequestLimits(member_rate=1e6, member_burst=10**6, member_at_once=10**3, address_rate=None)
-        self._app = application(self.console, [ORIGIN], self.failures.append, limits)
+        self.app = application(self.console, [origin], self.failures.append, limits)
         create = self.console.tokens.create
-        self._tokens = {name: create(name, tuple(Scope), days=1)[0] for name in MEMBERS}
+        self.tokens = {name: create(name, tuple(Scope), days=1)[0] for name in MEMBERS}
         self._folder = folder
 
     def ask(self, query: str) -> None:
@@ -111,12 +117,30 @@ class Office:
         """Return the answer to a form that a member sends."""
         return self._visit(name, "POST", path, urlencode(form or {}).encode())
 
+    def call(self, name: str, method: str, path: str, body: object = None, **headers: str) -> Reply:
+        """Return the answer to a program of a member that calls the API."""
+        content = b"" if body is None else json.dumps(body).encode()
+        more = {"content-type": "application/json"} if body is not None else {}
+        more |= {each.replace("_", "-"): value for each, value in headers.items()}
+        given = [(each.encode(), value.encode()) for each, value in more.items()]
+        return self._asked(name, method, f"/api/v1{path}", given, content)
+
+    def send(self, name: str, method: str, path: str, body: bytes, kind: bytes) -> Reply:
+        """Return the answer to bytes of a kind."""
+        return self._asked(name, method, path, [(b"content-type", kind)], body)
+
     def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
-        headers = [(b"host", ORIGIN.partition("//")[2].encode()), (b"accept", b"text/html")]
+        headers = [(b"accept", b"text/html")]
         headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
         headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
+        return self._asked(name, method, path, headers, body)
+
+    def _asked(
+        self, name: str, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> Reply:
+        headers = [(b"host", ORIGIN.partition("//")[2].encode()), *headers]
         if name:
-            headers.append((b"authorization", f"Bearer {self._tokens[name]}".encode()))
+            headers.append((b"authorization", f"Bearer {self.tokens[name]}".encode()))
         place, _, query = path.partition("?")
         scope: dict[str, Any] = {
             "type": "http",
@@ -136,13 +160,19 @@ class Office:
     async def _answer(self, scope: dict[str, Any], body: bytes) -> Reply:
         sent: list[Any] = []
 
+        given = False
+
         async def receive() -> dict[str, Any]:
+            nonlocal given
+            if given:
+                await asyncio.Event().wait()  # the client stays, and says no more
+            given = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(message.get("body", b"") for message in sent[1:])
         return Reply(sent[0]["status"], headers, content)

@@ -1,10 +1,10 @@
-"""The console as an ASGI application: all screens and the ways to sign in, behind the guards."""
+"""The console as an ASGI application: all screens, the API and the ways to sign in, behind the guards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +20,9 @@ from sfumato.server.console.access.oidc import OidcSignIn
 from sfumato.server.console.access.proxy_header import ProxyHeader
 from sfumato.server.console.access.sessions import Sessions
 from sfumato.server.console.access.sign_in import SignIn
+from sfumato.server.console.api.api_routes import ApiRoutes
+from sfumato.server.console.api.catalog_of_operations import OPERATIONS
+from sfumato.server.console.api.problems import refuse_as_problem
 from sfumato.server.console.console import Console
 from sfumato.server.console.endpoints import Endpoint, Endpoints
 from sfumato.server.console.guard.guarded import guarded
@@ -31,7 +34,10 @@ from sfumato.server.console.sign_in_pages import SignInPages
 
 __all__ = ["application"]
 
+Handler: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]
+
 _STYLE: Final = "static/console.css"
+_API: Final = "/api/"
 
 
 def application(
@@ -65,6 +71,12 @@ def application(
     if settings.proxy_header:
         proxy = ProxyHeader(header=settings.proxy_header, peers=settings.proxies)
 
+    api = ApiRoutes(console, OPERATIONS, report_failure)
+
+    async def refusal(scope: Connection, send: Send, refused: Refused) -> None:
+        answering = refuse_as_problem if scope["path"].startswith(_API) else endpoints.refusal
+        await answering(scope, send, refused)
+
     def identified(inner: Application) -> Application:
         recognised = Identification(
             inner,
@@ -73,18 +85,18 @@ def application(
             sessions=sessions,
             failed=console.failed_logins,
             proxy=proxy,
-            refusal=endpoints.refusal,
+            refusal=refusal,
         )
-        return _with_ledger(recognised, endpoints.refusal, report_failure)
+        return _with_ledger(recognised, refusal, report_failure)
 
     if limits is None:
         limits = RequestLimits() if proxy is None else RequestLimits(address_rate=None)
     return guarded(
-        _routed(shown, endpoints, signing),
+        _routed(shown, endpoints, signing, api),
         identified=identified,
         origins=origins,
         limits=limits,
-        refusal=endpoints.refusal,
+        refusal=refusal,
         styles=(STYLE_SOURCE,),
     )
 
@@ -104,16 +116,32 @@ def _with_ledger(app: Application, refusal: Refusal, report_failure: Callable[[s
     return answering
 
 
-def _routed(screens: Sequence[Screen], endpoints: Endpoints, signing: SignInPages) -> Application:
+def _routed(
+    screens: Sequence[Screen], endpoints: Endpoints, signing: SignInPages, api: ApiRoutes
+) -> Application:
     """Return all paths, and what answers where none is."""
     routes: list[BaseRoute] = [
         Route(screen.path, endpoints.endpoint(screen), methods=[screen.method]) for screen in screens
     ]
     routes += signing.routes()
+    routes += api.routes()
     routes.append(Route("/static/console.css", _style(), methods=["GET"]))
     routes.append(Route("/", endpoints.home, methods=["GET"]))
-    handlers = {HTTPException: endpoints.refused, Exception: endpoints.failed}
+    handlers = {
+        HTTPException: _by_path(api.refused, endpoints.refused),
+        Exception: _by_path(api.failed, endpoints.failed),
+    }
     return Starlette(routes=routes, exception_handlers=handlers)
+
+
+def _by_path(of_api: Handler, of_pages: Handler) -> Handler:
+    """Return what answers an error in the form that its path's callers read."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        chosen = of_api if request.url.path.startswith(_API) else of_pages
+        return await chosen(request, error)
+
+    return answer
 
 
 def _style() -> Endpoint:

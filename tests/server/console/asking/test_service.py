@@ -213,6 +213,13 @@ def test_a_refusal_charges_nothing_and_offers_what_fits(tmp_path: Path) -> None:
             here.service.submit("ada", Question(sql=COUNT.format(0.2)), request="3", at_most={"epsilon": 0.1})
 
 
+def test_a_refused_question_is_not_on_its_way(tmp_path: Path) -> None:
+    with setting(tmp_path) as here:
+        question = Question(sql=COUNT.format(50))
+        assert here.service.submit("ada", question, request="one").state == "refused"
+        assert not here.service.propose("ada", question).fits
+
+
 def test_an_analyst_sees_their_own_jobs_only(tmp_path: Path) -> None:
     with setting(tmp_path) as here:
         secret = COUNT.format(0.25).replace("FROM data", "FROM data WHERE pay = 7.125")

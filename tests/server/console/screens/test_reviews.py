@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.ledger import Approval
 from sfumato.report.markup.page_style import STYLE_SOURCE
-from sfumato.server.console.screens.reviews import CHECKLIST
+from sfumato.server.console.services.reviewing import CHECKLIST
 from tests.server.console.office import COUNT, MEMBERS, Office, hidden_field
 
 CONFIRMED = {name: "yes" for name, _ in CHECKLIST}

@@ -50,8 +50,10 @@ _COLUMNS: Final = """number, id, analyst, request, question, proposal, passes, s
     attempts, begun, cancel, ends, message"""
 _PAID: Final = "SELECT digest, number FROM charge WHERE job = ? AND number IS NOT NULL"
 
-ACTIVE: Final = "(state IN ('charging', 'queued', 'running') OR ends > ?)"
-"""Which jobs have not ended as they are shown; it takes the last step that has ended."""
+ACTIVE: Final = "(state IN ('charging', 'queued', 'running') OR (ends > ? AND state <> 'refused'))"
+"""Which jobs have not ended as they are shown, as one that was refused has at once.
+
+It takes the last step that has ended."""
 
 
 @final

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sfumato import _check
-from sfumato.errors import LedgerMismatch
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
-from sfumato.server.console.screens.budget_form import budget_fields, read_budget
+from sfumato.server.console.screens.budget_form import read_budget
+from sfumato.server.console.services.own_account import own_account
+from sfumato.server.console.services.stated_budget import budget_fields
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
@@ -74,16 +75,9 @@ def _decide(console: Console, visit: Visit) -> Answer:
 
 def _account(console: Console, visit: Visit) -> Answer:
     """Show an analyst's own account, and a form to ask for another budget."""
-    ledger, name = console.ledger, visit.identity.name
-    try:
-        budget = ledger.budget_of(name)
-    except LedgerMismatch:
-        budget = None
-    wish = next((wish for wish in ledger.members.budget_requests() if wish.analyst == name), None)
+    ledger = console.ledger
     facts = {
-        "budget": budget,
-        "left": None if budget is None else ledger.remaining(analyst=name),
-        "wish": wish,
+        **own_account(console, visit.identity.name)._asdict(),
         "fields": budget_fields(ledger.budget),
         "unit": ledger.privacy_unit,
     }

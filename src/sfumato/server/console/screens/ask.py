@@ -11,34 +11,20 @@ from sfumato import _check
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.asking.proposal import Proposal, Wanted
 from sfumato.server.console.asking.question import Question, QuestionForm
-from sfumato.server.console.asking.service import AskingService
 from sfumato.server.console.pages.answer import Answer, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.services.asking_of import asking_of
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
 
-__all__ = ["SCREENS", "asking_of", "question_of"]
+__all__ = ["SCREENS", "question_of"]
 
 AGGREGATES: Final = (
     "COUNT", "COUNT(DISTINCT)", "SUM", "AVG", "MEDIAN", "MIN", "MAX", "STDDEV", "VARIANCE",
 )  # fmt: skip
 _NUMBER: Final = "write a number such as 0.25, or leave it empty"
-
-
-def asking_of(console: Console) -> AskingService:
-    """Return what answers questions; screens that use it are only there if it is.
-
-    Parameters
-    ----------
-    console : Console
-    """
-    if console.asking is None:
-        _check.refuse_state(
-            "the console", "have data", "it has a ledger alone", "state [dataset] in its file"
-        )
-    return console.asking
 
 
 def _form(console: Console, visit: Visit) -> Answer:

@@ -8,7 +8,7 @@ from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
-from sfumato.server.console.screens.ask import asking_of
+from sfumato.server.console.services.asking_of import asking_of
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console

@@ -17,8 +17,9 @@ from sfumato.server.console.asking.question import Question
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
-from sfumato.server.console.screens.ask import asking_of
 from sfumato.server.console.screens.releases import missing
+from sfumato.server.console.services.asking_of import asking_of
+from sfumato.server.console.services.reviewing import request_reviews
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
@@ -88,10 +89,7 @@ def _request_review(console: Console, visit: Visit) -> Answer:
     job = asking_of(console).job(visit.identity.name, visit.path["job"])
     if job.state != "done":
         return missing("answer yet")
-    for number in job.charges:
-        if console.ledger.reviews.of(number).state in {"none", "returned", "withdrawn"}:
-            comment = visit.text("comment")
-            console.ledger.reviews.request(number, by=visit.identity.name, comment=comment)
+    request_reviews(console, job.charges, by=visit.identity.name, comment=visit.text("comment"))
     return Redirect(path=f"/history/{job.id}")
 
 

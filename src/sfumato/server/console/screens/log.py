@@ -2,85 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
-from sfumato.errors import LedgerCorrupt
-from sfumato.ledger import LedgerExport, Role
-from sfumato.ledger.log.hash_chain import Event
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Document, Page
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.services.log_reading import export_log, log_page, verify_log_now
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
 
 __all__ = ["SCREENS"]
 
-_ROWS: Final = 50
-_TIMED: Final = ("draw", "commit")
-"""Kinds of events that come when a computation ends."""
-
-_NAMES: Final = {
-    "opened": "ledger made",
-    "version": "new version of the data",
-    "charge": "charge",
-    "draw": "noise drawn",
-    "commit": "release stored",
-    "account": "account or member",
-    "review": "review",
-    "login": "failed login",
-}
-
 
 def _show(console: Console, visit: Visit) -> Answer:
-    """Show the events, the newest first; only a curator sees when noise was drawn: that depends on rows."""
-    events = LedgerExport.parse(console.ledger.export()).events
-    whole = Role.CURATOR in visit.identity.roles
-    if not whole:
-        events = tuple(event for event in events if event.kind not in _TIMED)
-    last = max(1, -(-len(events) // _ROWS))
-    page = min(visit.page(), last)
-    begin = len(events) - page * _ROWS
-    facts = {
-        "rows": [_row(event) for event in reversed(events[max(begin, 0) : begin + _ROWS])],
-        "page": page,
-        "last": last,
-        "head": console.ledger.head() if whole else None,
-        "key": console.ledger.public_key,
-    }
-    return Page(template="log.html", title="Log", facts=facts)
-
-
-def _row(event: Event) -> dict[str, object]:
-    body = json.loads(event.body)
-    return {
-        "position": event.position,
-        "kind": _NAMES.get(event.kind, event.kind),
-        "charge": event.charge,
-        "time": body["time"],
-        "by": body.get("by") or body.get("analyst") or body.get("name") or "",
-        "digest": event.digest,
-    }
+    """Show the events, the newest first."""
+    shown = log_page(console, visit.identity, visit.page())
+    return Page(template="log.html", title="Log", facts=shown._asdict() | {"key": console.ledger.public_key})
 
 
 def _verify(console: Console, _: Visit) -> Answer:
     """Check the whole chain and price every loss again."""
-    try:
-        found, damage = console.ledger.verify(), ""
-    except LedgerCorrupt as error:
-        found, damage = None, str(error)
+    found, damage = verify_log_now(console)
     facts = {"verified": found, "damage": damage, "head": console.ledger.head()}
     return Page(template="verification.html", title="Verification", facts=facts)
 
 
 def _export(console: Console, _: Visit) -> Answer:
     """Give the export, and remember at which head it was taken."""
-    content = console.ledger.export()
-    console.heads.store(console.ledger.head())
-    name = f"ledger-{console.ledger.ledger_id[:8]}.jsonl"
-    return Document(content=content.encode(), media_type="application/jsonl", file_name=name)
+    found = export_log(console)
+    return Document(content=found.content.encode(), media_type="application/jsonl", file_name=found.file_name)
 
 
 SCREENS: Final = (

@@ -10,6 +10,7 @@ from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Document, Page
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.services.published import public_releases, public_review
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
@@ -42,29 +43,19 @@ def _words(message: str) -> dict[str, str]:
 
 def _list(console: Console, _: Visit) -> Answer:
     """Show what was published, the newest first; withdrawn ones stay, with their reason."""
-    ledger = console.ledger
-    rows = []
-    for review in reversed(ledger.reviews.all()):
-        if review.state in {"published", "withdrawn"}:
-            entry = ledger.entry(review.number)
-            last = review.steps[-1]
-            rows.append({"review": review, "purpose": entry.purpose, "last": last})
+    rows = public_releases(console)
     return Page(template="releases.html", title="Releases", facts={"rows": rows, "languages": LANGUAGES})
 
 
 def _show(console: Console, visit: Visit) -> Answer:
     """Show one release, if it is published."""
-    number = visit.number()
-    if number is None:
-        return missing("release")
-    try:
-        review = console.ledger.reviews.of(number)
-    except ParameterError:
+    review = public_review(console, visit.number())
+    if review is None:
         return missing("release")
     if review.state == "withdrawn":
         reason = f"This release was withdrawn: {review.steps[-1].comment}"
         return Page(template="message.html", title="Withdrawn", facts=_words(reason), status=410)
-    return release_document(console, number, visit) if review.state == "published" else missing("release")
+    return release_document(console, review.number, visit)
 
 
 SCREENS: Final = (

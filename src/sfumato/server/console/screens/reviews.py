@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
-from sfumato import _check
-from sfumato.errors import ParameterError
-from sfumato.ledger import Approval, Entry, Review
-from sfumato.queries.release.table import TableRelease
+from sfumato.ledger import Entry, Review
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 from sfumato.server.console.screens.releases import missing, release_document
+from sfumato.server.console.services.reviewing import (
+    CHECKLIST,
+    Step,
+    approve_release,
+    compared_releases,
+    confirmed_approval,
+    found_review,
+    published_before,
+    take_step,
+)
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
 
-__all__ = ["CHECKLIST", "SCREENS"]
-
-CHECKLIST: Final = (
-    ("purpose", "The question serves the purpose that it states, and its text may be published."),
-    ("groups", "The groups are public, or a threshold hid the small ones."),
-    ("bounds", "The bounds and limits come from public knowledge, not from a look at the rows."),
-    ("numbers", "The intervals are narrow enough for what the numbers are for."),
-    ("release", "I read the page of the release as it will be published."),
-)
-"""What a reviewer confirms before signing: the name that the signed comment carries, and the words."""
+__all__ = ["SCREENS"]
 
 _WAITING: Final = ("requested", "approved")
-_SIGNATURE: Final = re.compile(r"[0-9a-fA-F]{128}")
+_REMEDIES: Final = {"return": "say what is to be changed", "withdraw": "say why; everybody reads it"}
 
 
 def _queue(console: Console, _: Visit) -> Answer:
@@ -50,11 +47,11 @@ def _show(console: Console, visit: Visit) -> Answer:
     if found is None:
         return missing("release in review")
     review, entry = found
-    before = _published_before(console, review)
+    before = published_before(console, review)
     facts = {
         "review": review,
         "entry": entry,
-        "rows": _compared(console, entry, before),
+        "rows": compared_releases(console, entry, before),
         "before": before,
         "checklist": CHECKLIST,
     }
@@ -74,27 +71,27 @@ def _statement(console: Console, visit: Visit) -> Answer:
     found = _found(console, visit)
     if found is None:
         return missing("release in review")
-    for name, words in CHECKLIST:
-        if not visit.text(name):
-            _check.refuse_state("the checklist", "be confirmed line by line", f"not: {words}", "or return it")
-    confirmed = f"confirmed: {', '.join(name for name, _ in CHECKLIST)}"
-    comment = "\n".join(filter(None, (visit.text("comment"), confirmed)))
-    approval = console.ledger.reviews.approval(found[0].number, by=visit.identity.name, comment=comment)
+    approval = confirmed_approval(
+        console,
+        found[0].number,
+        by=visit.identity.name,
+        confirmed=[name for name, _ in CHECKLIST if visit.text(name)],
+        comment=visit.text("comment"),
+    )
     facts = {"review": found[0], "approval": approval, "statement": approval.to_json()}
     return Page(template="statement.html", title=f"Sign release {approval.number}", facts=facts)
 
 
 def _approve(console: Console, visit: Visit) -> Answer:
     """Take the signature: the ledger checks it against the registered key of who is signed in."""
-    approval = Approval.from_json(visit.line("statement", "begin again from the review"))
-    if approval.by != visit.identity.name or approval.number != visit.number():
-        found = f"it is one of release {approval.number} by {approval.by!r}"
-        _check.refuse_state("statement", "be yours, about this release", found, "begin again from the review")
-    signature = visit.line("signature", "'sfumato review sign' prints it")
-    if not _SIGNATURE.fullmatch(signature):
-        _check.refuse("signature", "be 128 hexadecimal digits", signature, "'sfumato review sign' prints it")
-    console.ledger.reviews.approve(approval, bytes.fromhex(signature))
-    return Redirect(path=f"/review/{approval.number}")
+    number = approve_release(
+        console,
+        visit.number(),
+        by=visit.identity.name,
+        statement=visit.line("statement", "begin again from the review"),
+        signature=visit.line("signature", "'sfumato review sign' prints it"),
+    )
+    return Redirect(path=f"/review/{number}")
 
 
 def _return(console: Console, visit: Visit) -> Answer:
@@ -112,81 +109,18 @@ def _withdraw(console: Console, visit: Visit) -> Answer:
     return _step(console, visit, "withdraw")
 
 
-def _step(console: Console, visit: Visit, step: str) -> Answer:
+def _step(console: Console, visit: Visit, step: Step) -> Answer:
     found = _found(console, visit)
     if found is None:
         return missing("release in review")
-    number, by, reviews = found[0].number, visit.identity.name, console.ledger.reviews
-    if step == "publish":
-        reviews.publish(number, by=by)
-    elif step == "withdraw":
-        reviews.withdraw(number, by=by, comment=visit.line("comment", "say why; everybody reads it"))
-    else:
-        reviews.send_back(number, by=by, comment=visit.line("comment", "say what is to be changed"))
-    return Redirect(path=f"/review/{number}")
+    comment = visit.line("comment", _REMEDIES[step]) if step in _REMEDIES else ""
+    take_step(console, found[0].number, step, by=visit.identity.name, comment=comment)
+    return Redirect(path=f"/review/{found[0].number}")
 
 
 def _found(console: Console, visit: Visit) -> tuple[Review, Entry] | None:
     """Return the review that the path names; None where nobody asked for one."""
-    number = visit.number()
-    try:
-        review = None if number is None else console.ledger.reviews.of(number)
-    except ParameterError:
-        review = None
-    if review is None or not review.steps:
-        return None
-    return review, console.ledger.entry(review.number)
-
-
-def _published_before(console: Console, review: Review) -> Entry | None:
-    """Return the last published release for the same purpose, else of the same analyst; None without one."""
-    purpose = console.ledger.entry(review.number).purpose
-    published = [
-        (one, console.ledger.entry(one.number))
-        for one in console.ledger.reviews.all("published")
-        if one.number != review.number
-    ]
-    same = [entry for _, entry in published if purpose and entry.purpose == purpose]
-    own = [entry for one, entry in published if review.asked_by and one.asked_by == review.asked_by]
-    return max(same or own, key=lambda entry: entry.sequence, default=None)
-
-
-def _compared(console: Console, entry: Entry, before: Entry | None) -> list[dict[str, object]]:
-    """Return line by line what a release is, what the one before was, and whether that changed."""
-    now = _facts(console, entry)
-    then = {} if before is None else _facts(console, before)
-    return [
-        {
-            "name": name,
-            "now": value,
-            "then": then.get(name, ""),
-            "changed": bool(then) and then.get(name) != value,
-        }
-        for name, value in now.items()
-    ]
-
-
-def _facts(console: Console, entry: Entry) -> dict[str, str]:
-    """Return what a reviewer needs of a release: nothing in it depends on rows but through the release."""
-    facts = {
-        "Asked by": entry.analyst or "the curator",
-        "Purpose": entry.purpose or "none stated",
-        "Question": entry.description,
-        "Epsilon": f"{entry.epsilon:g} at delta {entry.delta:g}",
-        "Privacy loss": str(entry.loss),
-        "Version of the data": str(entry.version),
-        "Noise": "simulated: it protects nobody" if entry.simulated else "real",
-    }
-    stored = console.ledger.release(entry.sequence)
-    if isinstance(stored, TableRelease):
-        columns = stored.to_arrow()
-        facts["Columns"] = ", ".join(columns.column_names)
-        facts["Groups"] = str(columns.num_rows)
-        threshold = stored.record.threshold
-        facts["Threshold"] = (
-            "none: the groups are public" if threshold is None else f"groups below {threshold:g}"
-        )
-    return facts
+    return found_review(console, visit.number())
 
 
 SCREENS: Final = (

@@ -8,7 +8,8 @@ from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
 from sfumato.server.console.access.identity import PUBLIC
 from sfumato.server.console.pages.visit import Visit
-from sfumato.server.console.screens.budget_form import budget_fields, read_budget
+from sfumato.server.console.screens.budget_form import read_budget
+from sfumato.server.console.services.stated_budget import budget_fields
 from tests.cases import cases
 
 BUDGETS = (

@@ -1,0 +1,1 @@
+"""What both a screen and a route of the API do, once: each takes plain values and returns plain facts."""
