@@ -29,9 +29,10 @@ class PaidCharges:
 
     Notes
     -----
-    Guarantee: a view with paid charges charges nothing. A request without a receipt is refused, and so is one
-    whose noise may have been drawn before: of each charge one answer is drawn at most (see
-    `sfumato.ledger.log.draws`).
+    Guarantee: a view with paid charges charges nothing. Before a row is read, `LedgerView.charge_all` refuses
+    a request without a receipt, and one whose loss, delta, account, or version of the dataset is not that of
+    its receipt's charge, or which costs more by now. One whose noise may have been drawn before is refused,
+    too: of each charge one answer is drawn at most (see `sfumato.ledger.log.draws`).
     """
 
     receipts: Mapping[str, Receipt]

@@ -136,10 +136,13 @@ class LedgerView(LedgerFacts):
         BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `Ledger.charge`.
         """
+        self._require_unpaid()
         about: ChargeDetails = {"purpose": self._purpose, **details}
         return self._ledger.charge(loss, delta=delta, analyst=self._analyst, period=self._period, **about)
 
-    def charge_all(self, charges: Sequence[Mapping[str, Any]]) -> tuple[Receipt, ...]:
+    def charge_all(
+        self, charges: Sequence[Mapping[str, Any]], *, at_most: Mapping[str, float] | None = None
+    ) -> tuple[Receipt, ...]:
         """Record several charges durably in one transaction: all of them, or none.
 
         Each is an entry of its own, whose release is found again by its own request.
@@ -148,6 +151,8 @@ class LedgerView(LedgerFacts):
         ----------
         charges : sequence of mapping
             For each the ``loss``, its ``delta``, and what else `charge` takes.
+        at_most : mapping of str to float, optional
+            What they may cost together, in the units of `Quote.cost`.
 
         Returns
         -------
@@ -158,6 +163,8 @@ class LedgerView(LedgerFacts):
         ------
         BudgetExceeded
             What they add up to does not fit; nothing was charged.
+        ParameterError
+            They cost more than that by now; nothing was charged.
         SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `charge`.
 
@@ -184,10 +191,14 @@ class LedgerView(LedgerFacts):
         0.5
         >>> ledger.close()
         """
-        if not charges or self._paid is not None:
-            return () if self._paid is None else self._paid.of(charges)
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.record_all([self._own(charge) for charge in charges])
+        if not charges:
+            return ()
+        recorder, own = self._ledger._recorder, [self._own(charge) for charge in charges]  # noqa: SLF001
+        if self._paid is None:
+            return recorder.record_all(own, at_most)
+        receipts = self._paid.of(charges)
+        recorder.require_paid(own, receipts)
+        return receipts
 
     def would_accept_all(self, charges: Sequence[Mapping[str, Any]]) -> bool:
         """Whether `charge_all` would accept these charges now; nothing is written.
@@ -250,6 +261,13 @@ class LedgerView(LedgerFacts):
         about = {"purpose": self._purpose, **charge}
         return Charge(**about, analyst=self._analyst, period=self._period)
 
+    def _require_unpaid(self) -> None:
+        if self._paid is not None:
+            raise LedgerMismatch(
+                "a view must charge nothing where charges were made beforehand, got a new one; ask without "
+                "paid="
+            )
+
     def reserve(
         self,
         loss: PrivacyLoss,
@@ -270,6 +288,7 @@ class LedgerView(LedgerFacts):
         -------
         Run
         """
+        self._require_unpaid()
         return self._ledger.reserve(
             loss,
             steps=steps,
