@@ -174,8 +174,8 @@ class ChargeRecorder:
         refused = None if fits else self._exceeded(made, new, balances)
         return quoted(self._identity.neighboring, balances[-1], [price.cost for price in new], refused)
 
-    def require_paid(self, charges: Sequence[Charge], receipts: Sequence[Receipt]) -> None:
-        """Refuse charges of which one is not what its receipt's charge was for, in every term."""
+    def paid(self, charges: Sequence[Charge], receipts: tuple[Receipt, ...]) -> tuple[Receipt, ...]:
+        """Return the receipts, each of a charge for the very same in every term; else refuse them."""
         checked = [body for _, body in map(self._checked, charges)]
         with self.log.transaction(write=False) as snapshot:
             paid = [paid_for(snapshot, *pair) for pair in zip(receipts, checked, strict=True)]
@@ -185,6 +185,7 @@ class ChargeRecorder:
                 f"charges must be those that were made beforehand, got other terms than charge {number} has: "
                 "another loss, account or version of the dataset; no row was read: ask it anew"
             )
+        return receipts
 
     def claim_draw(self, receipt: Receipt, charge: Charge, *, anew: bool = True) -> Receipt:
         """Write durably that noise is about to be drawn, once for each charge.

@@ -14,7 +14,7 @@ from typing import Any, final
 from sfumato.errors import LedgerMismatch
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["PaidCharges"]
+__all__ = ["PaidCharges", "require_unpaid"]
 
 
 @final
@@ -61,3 +61,20 @@ class PaidCharges:
                 "charges must be among those that were made beforehand, got another question; ask it anew"
             )
         return paid
+
+
+def require_unpaid(paid: PaidCharges | None) -> None:
+    """Refuse a new charge where charges were made beforehand.
+
+    Parameters
+    ----------
+    paid : PaidCharges or None
+
+    Raises
+    ------
+    LedgerMismatch
+    """
+    if paid is not None:
+        raise LedgerMismatch(
+            "a view must charge nothing where charges were made beforehand, got a new one; ask without paid="
+        )

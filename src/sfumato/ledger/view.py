@@ -14,7 +14,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.events import AccountKey
 from sfumato.ledger.log.words import check_line
-from sfumato.ledger.paid_charges import PaidCharges
+from sfumato.ledger.paid_charges import PaidCharges, require_unpaid
 from sfumato.ledger.quote import Quote
 from sfumato.ledger.runs import Run
 from sfumato.ledger.stored_releases import StoredRelease
@@ -91,11 +91,8 @@ class LedgerView(LedgerFacts):
         paid: PaidCharges | None = None,
     ) -> None:
         super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
-        self._ledger = ledger
-        self._analyst = analyst
-        self._period = period
+        self._ledger, self._analyst, self._period, self._paid = ledger, analyst, period, paid
         self._purpose = check_line("purpose", purpose)
-        self._paid = paid
         check_period(ledger.renewal, period)
         if analyst != "":
             ledger.budget_of(analyst)
@@ -136,7 +133,7 @@ class LedgerView(LedgerFacts):
         BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `Ledger.charge`.
         """
-        self._require_unpaid()
+        require_unpaid(self._paid)
         about: ChargeDetails = {"purpose": self._purpose, **details}
         return self._ledger.charge(loss, delta=delta, analyst=self._analyst, period=self._period, **about)
 
@@ -196,9 +193,7 @@ class LedgerView(LedgerFacts):
         recorder, own = self._ledger._recorder, [self._own(charge) for charge in charges]  # noqa: SLF001
         if self._paid is None:
             return recorder.record_all(own, at_most)
-        receipts = self._paid.of(charges)
-        recorder.require_paid(own, receipts)
-        return receipts
+        return recorder.paid(own, self._paid.of(charges))
 
     def would_accept_all(self, charges: Sequence[Mapping[str, Any]]) -> bool:
         """Whether `charge_all` would accept these charges now; nothing is written.
@@ -214,8 +209,8 @@ class LedgerView(LedgerFacts):
         """
         if not charges:
             return True
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.would_accept_all([self._own(charge) for charge in charges])
+        own = [self._own(charge) for charge in charges]
+        return self._ledger._recorder.would_accept_all(own)  # noqa: SLF001 - its other face
 
     def claim_draw(self, receipt: Receipt, charge: Mapping[str, Any]) -> Receipt:
         """Write durably that the noise of a charge is about to be drawn; see `sfumato.ledger.log.draws`.
@@ -239,8 +234,8 @@ class LedgerView(LedgerFacts):
         LedgerUnavailable, LedgerCorrupt
             As for `charge`; nothing may be drawn.
         """
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.claim_draw(receipt, self._own(charge), anew=self._paid is None)
+        own, anew = self._own(charge), self._paid is None
+        return self._ledger._recorder.claim_draw(receipt, own, anew=anew)  # noqa: SLF001 - its other face
 
     def quote(self, charges: Sequence[Mapping[str, Any]]) -> Quote:
         """Say what `charge_all` would do with these charges now; nothing is written.
@@ -254,28 +249,15 @@ class LedgerView(LedgerFacts):
         -------
         Quote
         """
-        account, recorder = AccountKey(self._analyst, self._period), self._ledger._recorder  # noqa: SLF001
-        return recorder.quote([self._own(charge) for charge in charges], account)
+        own, account = [self._own(charge) for charge in charges], AccountKey(self._analyst, self._period)
+        return self._ledger._recorder.quote(own, account)  # noqa: SLF001 - its other face
 
     def _own(self, charge: Mapping[str, Any]) -> Charge:
         about = {"purpose": self._purpose, **charge}
         return Charge(**about, analyst=self._analyst, period=self._period)
 
-    def _require_unpaid(self) -> None:
-        if self._paid is not None:
-            raise LedgerMismatch(
-                "a view must charge nothing where charges were made beforehand, got a new one; ask without "
-                "paid="
-            )
-
     def reserve(
-        self,
-        loss: PrivacyLoss,
-        *,
-        steps: int,
-        delta: float,
-        description: str = "",
-        simulated: bool = False,
+        self, loss: PrivacyLoss, *, steps: int, delta: float, description: str = "", simulated: bool = False
     ) -> Run:
         """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`.
 
@@ -288,7 +270,7 @@ class LedgerView(LedgerFacts):
         -------
         Run
         """
-        self._require_unpaid()
+        require_unpaid(self._paid)
         return self._ledger.reserve(
             loss,
             steps=steps,
