@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
@@ -14,14 +14,14 @@ from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook
-from sfumato.ledger.log.draws import RecentRequests, claim_draw
+from sfumato.ledger.log.draws import RecentRequests, claim_draw, paid_for
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
 from sfumato.ledger.log.words import check_line
-from sfumato.ledger.quote import Quote, quoted
+from sfumato.ledger.quote import Quote, quoted, require_at_most
 from sfumato.ledger.store.base import stating_outcome
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -109,10 +109,13 @@ class ChargeRecorder:
         (receipt,) = self.record_all([charge])
         return receipt
 
-    def record_all(self, charges: Sequence[Charge]) -> tuple[Receipt, ...]:
+    def record_all(
+        self, charges: Sequence[Charge], at_most: Mapping[str, float] | None = None
+    ) -> tuple[Receipt, ...]:
         """Record charges of one account durably, in one transaction: all of them, or none and no trace.
 
-        Raises what `Ledger.charge` says. A refusal is about what all of them add up to.
+        Raises what `Ledger.charge` says, and `ParameterError` where they cost more than ``at_most``. A
+        refusal is about what all of them add up to.
         """
         checked = [self._checked(charge) for charge in charges]
         made: list[tuple[Event, tuple[Spent, ...]]] = []
@@ -120,6 +123,8 @@ class ChargeRecorder:
             balances = self._accounts.balances(snapshot, charges[0].account)
             before = [self._requests.undrawn_charge(snapshot, body) for _, body in checked]
             new = [price for (price, _), event in zip(checked, before, strict=True) if event is None]
+            if at_most is not None:
+                require_at_most(self._together([price.cost for price in new]), at_most)
             if fits := _fit_together([price.cost for price in new], balances):
                 made = self._written(snapshot, checked, before)
         if not fits:
@@ -169,6 +174,19 @@ class ChargeRecorder:
         refused = None if fits else self._exceeded(made, new, balances)
         return quoted(self._identity.neighboring, balances[-1], [price.cost for price in new], refused)
 
+    def paid(self, charges: Sequence[Charge], receipts: tuple[Receipt, ...]) -> tuple[Receipt, ...]:
+        """Return the receipts, each of a charge for the very same in every term; else refuse them."""
+        checked = [body for _, body in map(self._checked, charges)]
+        with self.log.transaction(write=False) as snapshot:
+            paid = [paid_for(snapshot, *pair) for pair in zip(receipts, checked, strict=True)]
+        if not all(paid):
+            number = receipts[paid.index(False)].sequence
+            raise LedgerMismatch(
+                f"charges must be those that were made beforehand, got other terms than charge {number} has: "
+                "another loss, account or version of the dataset; no row was read: ask it anew"
+            )
+        return receipts
+
     def claim_draw(self, receipt: Receipt, charge: Charge, *, anew: bool = True) -> Receipt:
         """Write durably that noise is about to be drawn, once for each charge.
 
@@ -200,6 +218,14 @@ class ChargeRecorder:
                     "stays: asking again is charged anew"
                 )
             receipt = self.record(charge)
+
+    def _together(self, costs: Sequence[tuple[Spent, ...]]) -> Mapping[str, float]:
+        """Return what charges add up to, in the units of a guarantee, rounded up; empty for none."""
+        filters = self._identity.budget.filters
+        total = filters.nothing
+        for cost in costs:
+            total = filters.after(total, cost)
+        return filters.in_units(total, up=True) if costs else {}
 
     def _exceeded(
         self, charges: Sequence[Charge], prices: Sequence[Price], balances: Sequence[Balance]

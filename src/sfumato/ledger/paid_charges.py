@@ -14,7 +14,7 @@ from typing import Any, final
 from sfumato.errors import LedgerMismatch
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["PaidCharges"]
+__all__ = ["PaidCharges", "require_unpaid"]
 
 
 @final
@@ -29,9 +29,10 @@ class PaidCharges:
 
     Notes
     -----
-    Guarantee: a view with paid charges charges nothing. A request without a receipt is refused, and so is one
-    whose noise may have been drawn before: of each charge one answer is drawn at most (see
-    `sfumato.ledger.log.draws`).
+    Guarantee: a view with paid charges charges nothing. Before a row is read, `LedgerView.charge_all` refuses
+    a request without a receipt, and one whose loss, delta, account, or version of the dataset is not that of
+    its receipt's charge, or which costs more by now. One whose noise may have been drawn before is refused,
+    too: of each charge one answer is drawn at most (see `sfumato.ledger.log.draws`).
     """
 
     receipts: Mapping[str, Receipt]
@@ -60,3 +61,20 @@ class PaidCharges:
                 "charges must be among those that were made beforehand, got another question; ask it anew"
             )
         return paid
+
+
+def require_unpaid(paid: PaidCharges | None) -> None:
+    """Refuse a new charge where charges were made beforehand.
+
+    Parameters
+    ----------
+    paid : PaidCharges or None
+
+    Raises
+    ------
+    LedgerMismatch
+    """
+    if paid is not None:
+        raise LedgerMismatch(
+            "a view must charge nothing where charges were made beforehand, got a new one; ask without paid="
+        )

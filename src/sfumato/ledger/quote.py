@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from sfumato import _check
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.budget.budget_check import Balance
 from sfumato.ledger.budget.spent import Spent
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Quote", "quoted"]
+__all__ = ["Quote", "quoted", "require_at_most"]
 
 
 @final
@@ -64,3 +65,22 @@ def quoted(
     cost = Guarantee(neighboring=neighboring, **filters.in_units(together, up=True)) if costs else None
     before = left(balance.totals)
     return Quote(cost=cost, before=before, after=before if refused else left(totals), refused=refused)
+
+
+def require_at_most(cost: Mapping[str, float], at_most: Mapping[str, float]) -> None:
+    """Refuse a cost that is more than was said before, in any unit.
+
+    Parameters
+    ----------
+    cost, at_most : mapping of str to float
+        In the units of a `Guarantee`; one that is left out is 0.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for unit, number in cost.items():
+        shown = _check.non_negative(f"at_most of {unit}", at_most.get(unit, 0.0))
+        if number > shown:
+            remedy = "look at the new price, and ask again"
+            _check.refuse_state("cost", f"be at most {shown!r} {unit}", f"it is {number!r} by now", remedy)

@@ -14,7 +14,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.events import AccountKey
 from sfumato.ledger.log.words import check_line
-from sfumato.ledger.paid_charges import PaidCharges
+from sfumato.ledger.paid_charges import PaidCharges, require_unpaid
 from sfumato.ledger.quote import Quote
 from sfumato.ledger.runs import Run
 from sfumato.ledger.stored_releases import StoredRelease
@@ -91,11 +91,8 @@ class LedgerView(LedgerFacts):
         paid: PaidCharges | None = None,
     ) -> None:
         super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
-        self._ledger = ledger
-        self._analyst = analyst
-        self._period = period
+        self._ledger, self._analyst, self._period, self._paid = ledger, analyst, period, paid
         self._purpose = check_line("purpose", purpose)
-        self._paid = paid
         check_period(ledger.renewal, period)
         if analyst != "":
             ledger.budget_of(analyst)
@@ -136,10 +133,13 @@ class LedgerView(LedgerFacts):
         BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `Ledger.charge`.
         """
+        require_unpaid(self._paid)
         about: ChargeDetails = {"purpose": self._purpose, **details}
         return self._ledger.charge(loss, delta=delta, analyst=self._analyst, period=self._period, **about)
 
-    def charge_all(self, charges: Sequence[Mapping[str, Any]]) -> tuple[Receipt, ...]:
+    def charge_all(
+        self, charges: Sequence[Mapping[str, Any]], *, at_most: Mapping[str, float] | None = None
+    ) -> tuple[Receipt, ...]:
         """Record several charges durably in one transaction: all of them, or none.
 
         Each is an entry of its own, whose release is found again by its own request.
@@ -148,6 +148,8 @@ class LedgerView(LedgerFacts):
         ----------
         charges : sequence of mapping
             For each the ``loss``, its ``delta``, and what else `charge` takes.
+        at_most : mapping of str to float, optional
+            What they may cost together, in the units of `Quote.cost`.
 
         Returns
         -------
@@ -158,6 +160,8 @@ class LedgerView(LedgerFacts):
         ------
         BudgetExceeded
             What they add up to does not fit; nothing was charged.
+        ParameterError
+            They cost more than that by now; nothing was charged.
         SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `charge`.
 
@@ -184,10 +188,12 @@ class LedgerView(LedgerFacts):
         0.5
         >>> ledger.close()
         """
-        if not charges or self._paid is not None:
-            return () if self._paid is None else self._paid.of(charges)
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.record_all([self._own(charge) for charge in charges])
+        if not charges:
+            return ()
+        recorder, own = self._ledger._recorder, [self._own(charge) for charge in charges]  # noqa: SLF001
+        if self._paid is None:
+            return recorder.record_all(own, at_most)
+        return recorder.paid(own, self._paid.of(charges))
 
     def would_accept_all(self, charges: Sequence[Mapping[str, Any]]) -> bool:
         """Whether `charge_all` would accept these charges now; nothing is written.
@@ -203,8 +209,8 @@ class LedgerView(LedgerFacts):
         """
         if not charges:
             return True
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.would_accept_all([self._own(charge) for charge in charges])
+        own = [self._own(charge) for charge in charges]
+        return self._ledger._recorder.would_accept_all(own)  # noqa: SLF001 - its other face
 
     def claim_draw(self, receipt: Receipt, charge: Mapping[str, Any]) -> Receipt:
         """Write durably that the noise of a charge is about to be drawn; see `sfumato.ledger.log.draws`.
@@ -228,8 +234,8 @@ class LedgerView(LedgerFacts):
         LedgerUnavailable, LedgerCorrupt
             As for `charge`; nothing may be drawn.
         """
-        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.claim_draw(receipt, self._own(charge), anew=self._paid is None)
+        own, anew = self._own(charge), self._paid is None
+        return self._ledger._recorder.claim_draw(receipt, own, anew=anew)  # noqa: SLF001 - its other face
 
     def quote(self, charges: Sequence[Mapping[str, Any]]) -> Quote:
         """Say what `charge_all` would do with these charges now; nothing is written.
@@ -243,21 +249,15 @@ class LedgerView(LedgerFacts):
         -------
         Quote
         """
-        account, recorder = AccountKey(self._analyst, self._period), self._ledger._recorder  # noqa: SLF001
-        return recorder.quote([self._own(charge) for charge in charges], account)
+        own, account = [self._own(charge) for charge in charges], AccountKey(self._analyst, self._period)
+        return self._ledger._recorder.quote(own, account)  # noqa: SLF001 - its other face
 
     def _own(self, charge: Mapping[str, Any]) -> Charge:
         about = {"purpose": self._purpose, **charge}
         return Charge(**about, analyst=self._analyst, period=self._period)
 
     def reserve(
-        self,
-        loss: PrivacyLoss,
-        *,
-        steps: int,
-        delta: float,
-        description: str = "",
-        simulated: bool = False,
+        self, loss: PrivacyLoss, *, steps: int, delta: float, description: str = "", simulated: bool = False
     ) -> Run:
         """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`.
 
@@ -270,6 +270,7 @@ class LedgerView(LedgerFacts):
         -------
         Run
         """
+        require_unpaid(self._paid)
         return self._ledger.reserve(
             loss,
             steps=steps,

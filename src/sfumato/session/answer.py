@@ -49,12 +49,16 @@ class AskedLedger:
     committed: tuple[bytes | None, ...]
     charges: Mapping[int, Mapping[str, Any]]
 
-    def charge(self, account: LedgerView) -> dict[int, Receipt]:
+    def charge(
+        self, account: LedgerView, *, at_most: Mapping[str, float] | None = None
+    ) -> dict[int, Receipt]:
         """Charge what was not answered before, in one transaction; return the receipts by position.
 
         Parameters
         ----------
         account : LedgerView
+        at_most : mapping of str to float, optional
+            As for `LedgerView.charge_all`.
 
         Raises
         ------
@@ -62,7 +66,8 @@ class AskedLedger:
             If they do not fit together; nothing is charged. What it offers was priced for this very query.
         """
         try:
-            return dict(zip(self.charges, account.charge_all(list(self.charges.values())), strict=True))
+            receipts = account.charge_all(list(self.charges.values()), at_most=at_most)
+            return dict(zip(self.charges, receipts, strict=True))
         except BudgetExceeded as refused:
             raise self._with_offers(refused, account) from None
 

@@ -30,7 +30,7 @@ from sfumato.session.period import within_period
 __all__ = ["CuratorTools"]
 
 _SECRET_BYTES = 32
-_SIMULATED = Budget.approximate(epsilon=1e6, delta=0.5)
+_SIMULATED = Budget.approximate(epsilon=1e12, delta=0.5)
 """Of a ledger that protects nobody: whatever is tried out fits."""
 
 

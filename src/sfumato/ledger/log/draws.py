@@ -31,7 +31,7 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["RecentRequests", "claim_draw"]
+__all__ = ["RecentRequests", "claim_draw", "paid_for"]
 
 WINDOW: Final = 1000
 """How many of the last events count, so that a charge costs the same however long the log is."""
@@ -108,6 +108,24 @@ def claim_draw(snapshot: Snapshot, receipt: Receipt) -> Event | None:
     if not _is_untouched(snapshot.connection, receipt.sequence):
         return None
     return snapshot.append(Drawn(), charge=receipt.sequence)
+
+
+def paid_for(snapshot: Snapshot, receipt: Receipt, wanted: Charged) -> bool:
+    """Return whether a receipt is of a charge for exactly what is wanted, at today's costs or more.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    receipt : Receipt
+        Of a charge that was made before.
+    wanted : Charged
+        What would be charged now.
+    """
+    event = event_of_charge(snapshot.connection, Charged.kind, receipt.sequence)
+    if event is None or event.digest != receipt.digest:
+        return False
+    body = body_of(event)
+    return isinstance(body, Charged) and _same(body, wanted)
 
 
 def _same(charged: Charged, wanted: Charged) -> bool:

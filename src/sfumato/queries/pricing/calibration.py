@@ -69,6 +69,7 @@ _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding i
 _SELECTION_PART = 0.375  # of delta; both noise and threshold of Gaussian noise are smaller than with a half
 _FAR = math.log(1.25)  # the closed forms are off by up to a ninth, where noise is a step wide
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
+_LARGEST_FACTOR = Fraction(2) ** 900  # beyond it numbers overflow; the grid refuses far less
 
 
 class NoiseDistribution(Enum):
@@ -210,6 +211,8 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
         float(request.moved(demand.max_groups)) / (2 if gaussian and request.chooses else 1)
         for request in demand.requests
     ]
+    if factor > _LARGEST_FACTOR:
+        return math.inf
     noise = [
         float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
         for many, weight in zip(moved, demand.weights, strict=True)

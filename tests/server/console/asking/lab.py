@@ -96,9 +96,9 @@ def kill(folder: Path, ledger: str, stage: str) -> None:
     owner, name, after = STAGES[stage]
     method = getattr(owner, name)
 
-    def last(self: Any, *given: Any) -> Any:
+    def last(self: Any, *given: Any, **more: Any) -> Any:
         if after:
-            method(self, *given)
+            method(self, *given, **more)
         os.kill(os.getpid(), signal.SIGKILL)
 
     with patch.object(owner, name, last):

@@ -35,8 +35,8 @@ def test_whatever_the_run_takes_there_are_no_more_outcomes_than_stated(doublings
             shown = grid.shown(10, 3, moment)
             late = shown is None or grid.next(moment) > stop
             outcomes.add((stop, False) if late else (min(shown or 0, stop), True))
-        assert len(outcomes) <= grid.outcomes
-        assert cancelled is not None or len(outcomes) == grid.outcomes
+        assert len(outcomes) <= grid.outcomes()
+        assert cancelled is not None or len(outcomes) == grid.outcomes()
         allowed = {*grid.deadlines(10, 3), stop}
         assert {end for end, _ in outcomes} <= allowed, "an answer leaves at a deadline or a cancellation"
         assert min(end for end, _ in outcomes) >= grid.deadlines(10, 3)[0]

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from sfumato.server.console.asking.time_grid import TimeGrid
 
-__all__ = ["Answer", "Job", "JobState", "JobView", "shown_end", "shown_state"]
+__all__ = ["Answer", "Job", "JobState", "JobView", "shown_state", "stop_of"]
 
 
 class JobState(Enum):
@@ -142,13 +142,13 @@ class JobView:
     def of(cls, job: Job, grid: TimeGrid, moment: float, *, ahead: int) -> JobView:
         """Return what is shown of a job at a moment."""
         state, index = shown_state(job, grid, moment), grid.passed(moment)
-        ended = shown_end(job, grid) if state.ended else None
+        ended = job.ends if state.ended else None
         begun = job.begun if job.begun is not None and job.begun <= index else None
         last = None if begun is None else grid.last(begun, job.passes)
         following = [index + 1]
         if state is JobState.RUNNING and begun is not None:
             following = [each for each in grid.deadlines(begun, job.passes) if each > index]
-            following += [] if job.cancel is None else [job.cancel]
+            following += [] if job.cancel is None else [max(job.cancel, index + 1)]
         message = job.message if state is JobState.REFUSED else MESSAGES.get(state, "")
 
         def time(step: int | None) -> float | None:
@@ -166,28 +166,27 @@ class JobView:
             submitted=grid.time_of(job.submitted),
             begun=time(begun),
             ended=time(ended),
-            next_look=None if state.ended else time(min(following)),
+            next_look=None if state.ended else time(min(following, default=index + 1)),
             deadline=None if state.ended else time(last),
         )
 
 
-def shown_end(job: Job, grid: TimeGrid) -> int | None:
-    """Return the step at whose end a job is shown as ended, as far as that is known; None for not yet."""
-    if job.ends is not None:
-        return job.ends
+def stop_of(job: Job, grid: TimeGrid) -> int | None:
+    """Return the step at whose end a job's run is to be stopped; None for one that does not run."""
     if job.state is not JobState.RUNNING or job.begun is None:
         return None
     return job.cancel if job.cancel is not None else grid.last(job.begun, job.passes)
 
 
 def shown_state(job: Job, grid: TimeGrid, moment: float) -> JobState:
-    """Return the state that is shown at a moment, which is behind the stored one until the job's end."""
-    index, end = grid.passed(moment), shown_end(job, grid)
+    """Return the state that is shown at a moment, which is behind the stored one until the job's end.
+
+    An end is shown once it is stored, so that none is shown and then another.
+    """
+    index = grid.passed(moment)
     if job.state is JobState.REFUSED:
         return job.state
-    if end is not None and end <= index:
-        if job.state.ended:
-            return job.state
-        return JobState.FAILED if job.cancel is None else JobState.CANCELLED
+    if job.state.ended and job.ends is not None and job.ends <= index:
+        return job.state
     begun = job.begun is not None and job.begun <= index
     return JobState.RUNNING if begun else JobState.QUEUED

@@ -38,6 +38,9 @@ _TABLES: Final = (
     _CHARGE,
     "CREATE INDEX charge_digest ON charge (digest)",
     "CREATE INDEX job_state ON job (state)",
+    "CREATE INDEX job_begun ON job (begun)",
+    "CREATE INDEX job_ends ON job (ends)",
+    "CREATE INDEX job_history ON job (analyst, number)",
 )
 _PRAGMAS: Final = (
     "PRAGMA busy_timeout = 30000",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from sfumato._wire import canonical
-from sfumato.server.console.asking.job import Answer, Job, JobState, shown_end
+from sfumato.server.console.asking.job import Answer, Job, JobState, stop_of
 from sfumato.server.console.asking.job_file import ACTIVE, JobFile
 
 __all__ = ["JobQueue"]
@@ -68,30 +68,59 @@ class JobQueue:
     def stop_at(self, job: Job) -> int | None:
         """Return the step at whose end a running job is to be stopped; None once it runs no more."""
         found = self._file.jobs("number = ?", job.number)[0]
-        if found.state is not JobState.RUNNING or found.worker != job.worker:
-            return None
-        return shown_end(found, self._grid)
+        return stop_of(found, self._grid) if found.worker == job.worker else None
 
-    def finish(self, job: Job, answer: Answer | None, moment: float) -> None:
+    def settle(self, is_dead: Callable[[str], bool], moment: float) -> None:
+        """End the jobs whose time has passed, though their runs may not have stopped yet.
+
+        Whoever looks at jobs does this first: of a run that ends at its very deadline, and a look at it, the
+        first one decides how it has ended. Those of dead processes are left to `recover`.
+
+        Parameters
+        ----------
+        is_dead : callable
+            Whether a worker's process has ended.
+        moment : float
+        """
+        index = self._grid.passed(moment)
+        if not self._overdue(index):
+            return  # without a transaction that writes
+        with self._file.transaction():
+            for job, stop in self._overdue(index):
+                if not is_dead(job.worker):
+                    self._unanswered(job, stop)
+
+    def _overdue(self, index: int) -> list[tuple[Job, int]]:
+        running = ((job, stop_of(job, self._grid)) for job in self._file.jobs("state = 'running'"))
+        return [(job, stop) for job, stop in running if stop is not None and stop <= index]
+
+    def _unanswered(self, job: Job, stop: int) -> None:
+        state = JobState.FAILED if job.cancel is None else JobState.CANCELLED
+        self._file.set(job, state=state.value, ends=stop)
+
+    def finish(self, job: Job, answer: Answer | None, clock: Callable[[], float]) -> None:
         """Store how a run ended; one without an answer, or after its time, is shown at its last deadline.
+
+        It has ended when nobody else writes any more: one that waits for that is shown at a later deadline,
+        and not when it is stored.
 
         Parameters
         ----------
         job : Job
             As it was claimed.
         answer : Answer or None
-        moment : float
-            When it ended.
+        clock : callable
+            Seconds since 1970.
         """
         with self._file.transaction():
+            moment = clock()
             (now,) = self._file.jobs("number = ?", job.number)
-            stop = shown_end(now, self._grid)
-            if now.state is not JobState.RUNNING or now.worker != job.worker or stop is None:
-                return  # another process has taken it over
+            stop = stop_of(now, self._grid)
+            if stop is None or now.worker != job.worker:
+                return  # it was settled, or another process has taken it over
             shown = self._grid.shown(now.begun or 0, now.passes, moment)
             if answer is None or shown is None or self._grid.next(moment) > stop:
-                state = JobState.FAILED if now.cancel is None else JobState.CANCELLED
-                self._file.set(now, state=state.value, ends=stop)
+                self._unanswered(now, stop)
                 return
             self._file.set(
                 now,
@@ -100,17 +129,6 @@ class JobQueue:
                 answer=answer.table,
                 facts=canonical(dict(answer.facts)),
             )
-
-    def expire(self, job: Job, moment: float) -> None:
-        """End a job whose time has passed, though its run may not have stopped yet.
-
-        Parameters
-        ----------
-        job : Job
-            As it was claimed.
-        moment : float
-        """
-        self.finish(job, None, moment)
 
     def recover(self, is_dead: Callable[[str], bool], moment: float) -> list[Job]:
         """Put jobs of dead processes back into the queue; return those that died while they were charged.

@@ -66,8 +66,12 @@ class JobRunner:
 
     def run_next(self) -> bool:
         """Run the job that is to begin now, to its end; return whether there was one."""
+        self._queue.settle(self._lock.is_dead, self._clock())
         for left in self._queue.recover(self._lock.is_dead, self._clock()):
-            self._finish_charging(left)
+            try:
+                self._finish_charging(left)
+            except Exception as error:  # of one job: the others go on
+                self._report(left, error)
         job = self._queue.claim(self._lock.name, self._clock())
         if job is None:
             return False
@@ -76,14 +80,17 @@ class JobRunner:
         try:
             answer = self._run(job, lambda: self._go_on(job))
         except Exception as error:  # of whatever kind: none is shown
-            if self._on_failure is not None:
-                self._on_failure(job, error)
+            self._report(job, error)
         finally:
             with self._guard:
                 self._current = None
         if answer is not None or not self._ending.is_set():
-            self._queue.finish(job, answer, self._clock())
+            self._queue.finish(job, answer, self._clock)
         return True
+
+    def _report(self, job: Job, error: Exception) -> None:
+        if self._on_failure is not None:
+            self._on_failure(job, error)
 
     def _go_on(self, job: Job) -> None:
         stop = self._queue.stop_at(job)
@@ -98,7 +105,7 @@ class JobRunner:
         stop = self._queue.stop_at(job)
         if stop is not None and self._clock() <= self._grid.time_of(stop):
             return False
-        self._queue.expire(job, self._clock())
+        self._queue.finish(job, None, self._clock)
         self._stop(job)
         return True
 

@@ -32,6 +32,8 @@ _UNDER_WAY: Final = f"""SELECT DISTINCT digest FROM charge JOIN job ON job.numbe
     WHERE {ACTIVE} AND analyst = ?"""  # noqa: S608 - texts of our own
 _AHEAD: Final = """SELECT count(*) FROM job
     WHERE number < ? AND (state IN ('charging', 'queued') OR begun > ?)"""
+_NOBODY: Final = "nobody"
+"""The name of no process: what it had begun is finished by another one."""
 _PUT: Final = "UPDATE charge SET number = ? WHERE job = ? AND digest = ?"
 
 
@@ -180,6 +182,12 @@ class JobStore:
             else:
                 self._file.set(job, state=JobState.CANCELLED.value, worker="", ends=now.cancel)
 
+    def left(self, job: Job) -> None:
+        """Leave a job whose charging was interrupted to `JobQueue.recover`."""
+        with self._file.transaction():
+            if self._file.jobs("number = ?", job.number)[0].state is JobState.CHARGING:
+                self._file.set(job, worker=_NOBODY)
+
     def refused(self, job: Job, message: str) -> None:
         """End a job that the ledger refused; nothing of it was charged."""
         with self._file.transaction():
@@ -217,7 +225,7 @@ class JobStore:
 
     def _of(self, analyst: str, job_id: str) -> Job:
         """Return a job of an analyst; that of another one is refused like one that is not there."""
-        found = self._file.jobs("analyst = ? AND id = ?", analyst, job_id)
+        found = self._file.jobs("analyst = ? AND id = ?", analyst, job_id) if job_id.isascii() else []
         if not found:
             rule = "be that of a job of this analyst"
             _check.refuse_state("id", rule, "there is no such job", "take it from the history")

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from sfumato.errors import LedgerError
+from sfumato.errors import SfumatoError
 from sfumato.ledger.log.words import check_name
 from sfumato.ledger.paid_charges import PaidCharges
 from sfumato.queries.plan.query_key import query_key
@@ -40,7 +40,20 @@ class JobWork:
         self._session, self._planning, self._store = session, planning, store
 
     def charge(self, job: Job) -> None:
-        """Charge a job's private SELECTs, those of unfinished jobs left out; nothing is read."""
+        """Charge a job's private SELECTs, those of unfinished jobs left out; nothing is read.
+
+        It is refused where it costs more than its proposal said, as where the same was drawn meanwhile, and
+        where it cannot be priced any more.
+        """
+        try:
+            charges = self._charges(job)
+        except SfumatoError as refused:
+            self._store.refused(job, str(refused))
+            return
+        self._store.charged(job, charges)
+
+    def _charges(self, job: Job) -> dict[str, int]:
+        """Make a job's charges, and return their numbers by digest."""
         question = Question.from_json(job.question)
         asker = session_for(self._planning, job.analyst, question)
         priced = asker.priced(question.sql, params=question.params or None)
@@ -49,15 +62,10 @@ class JobWork:
         new = [index for index, digest in enumerate(digests) if digest not in job.charges]
         text, many = Parameters.of(question.params).describe(question.sql), len(priced)
         words = [text if many == 1 else f"private SELECT {index + 1} of {many} in: {text}" for index in new]
-        try:
-            asked = ask_ledger(
-                [priced[index] for index in new], words, account=account, source=asker.randomness()
-            )
-            receipts = asked.charge(account)
-        except LedgerError as refused:
-            self._store.refused(job, str(refused))
-            return
-        self._store.charged(job, {digests[new[n]]: receipt.sequence for n, receipt in receipts.items()})
+        chosen = [priced[index] for index in new]
+        asked = ask_ledger(chosen, words, account=account, source=asker.randomness())
+        receipts = asked.charge(account, at_most=job.proposal["cost"])
+        return {digests[new[n]]: receipt.sequence for n, receipt in receipts.items()}
 
     def answer(self, job: Job, go_on: Callable[[], None]) -> Answer:
         """Answer a job under its charges; ``go_on`` raises where it is to stop."""

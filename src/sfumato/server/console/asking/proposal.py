@@ -36,6 +36,7 @@ __all__ = ["ExpectedColumn", "Offer", "Proposal", "Wanted", "propose", "request_
 _UNITS: Final = ("epsilon", "rho", "mu")
 _PROBES: Final = (1e-6, 2e-6)
 _LEVEL: Final = 0.95
+_MOST_UNITS: Final = 1e15
 
 
 @final
@@ -53,6 +54,10 @@ class Wanted:
 
     error: float | Mapping[str, float]
     units: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.units is not None and not 1 <= _check.positive("units", self.units) <= _MOST_UNITS:
+            _check.refuse("units", "be from 1 to 1e15", self.units, "write how many are in a group, about")
 
 
 @final

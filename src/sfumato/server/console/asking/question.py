@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self, final
@@ -102,6 +103,17 @@ def _check_values(params: object) -> None:
         if not isinstance(name, str) or not all(isinstance(each, _SCALARS) for each in members):
             rule = "have truth values, numbers, texts, or lists of these"
             _check.refuse_type("params", rule, value, "write a date as a text, and CAST(@name AS DATE)")
+        if not all(_is_stored(each) for each in members):
+            found = f"@{name} is another one"
+            remedy = "convert it before it is passed"
+            _check.refuse_state("params", "have finite numbers, whole ones of 64 bits", found, remedy)
+
+
+def _is_stored(value: object) -> bool:
+    """Whether a number is one that JSON and the engines hold."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def _read_values(name: str, written: Any) -> Mapping[str, Any]:

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, final
+from typing import Final, Self, final
 
 import pyarrow as pa
 
 from sfumato import _check
 from sfumato.ledger.log.words import check_line
+from sfumato.ledger.quote import require_at_most
 from sfumato.server.console.asking.dataset_facts import DatasetFacts, Domains, dataset_facts
 from sfumato.server.console.asking.dry_run import DryRun, dry_run
 from sfumato.server.console.asking.generated_rows import Size
@@ -29,6 +30,9 @@ from sfumato.server.console.asking.worker_lock import WorkerLock
 from sfumato.session.session import Session
 
 __all__ = ["AskingService", "AskingSettings"]
+
+_MOST_ROWS: Final = 2**62
+"""More than a history has, and within what SQLite counts."""
 
 
 @final
@@ -87,9 +91,10 @@ class AskingService:
     -----
     Guarantee: what analysts see before an answer depends on no private row, but for what
     `sfumato.server.console.asking.time_grid` states. A question is charged when it is submitted, before it
-    waits for its turn, so that what is left of a budget says nothing about runs. A charge is never made twice
-    for one request id, whichever processes die: a submission that was interrupted is finished by any
-    process of the folder, under the charge that was made if one was.
+    waits for its turn, so that what is left of a budget says nothing about runs. It is never charged more
+    than its proposal says. A charge is never made twice for one request id, whichever processes die: a
+    submission that was interrupted is finished by any process of the folder, under the charge that was made
+    if one was (and no 1,000 events came after it: see `sfumato.ledger.log.draws`).
 
     Examples
     --------
@@ -128,14 +133,18 @@ class AskingService:
         self._settings = AskingSettings() if settings is None else settings
         self._session, self._clock = session, self._settings.clock
         self._own_planning = planning is None
+        if planning is not None and planning.ledger.ledger_id != session.ledger.ledger_id:
+            remedy = "connect both with the same ledger"
+            _check.refuse_state("planning", "charge the session's ledger", "it has another one", remedy)
         self._lock = WorkerLock(folder / "workers")
         self._planning = planning_session(session) if planning is None else planning
         grid = self._settings.grid
         self._file = JobFile(folder / "jobs.sqlite", grid=grid, ledger=session.ledger.ledger_id)
         self._store = JobStore(self._file, self._settings.limits)
         self._work = JobWork(session, self._planning, self._store)
+        self._queue = JobQueue(self._file)
         self._runner = JobRunner(
-            JobQueue(self._file),
+            self._queue,
             self._lock,
             grid,
             run=self._work.answer,
@@ -144,6 +153,12 @@ class AskingService:
             clock=self._clock,
             on_failure=self._settings.on_failure,
         )
+
+    def _now(self) -> float:
+        """Return the time, at which no job is left that should have ended by then."""
+        now = self._clock()
+        self._queue.settle(self._lock.is_dead, now)
+        return now
 
     @property
     def grid(self) -> TimeGrid:
@@ -187,7 +202,7 @@ class AskingService:
             As for `sfumato.server.console.asking.proposal.propose`.
         """
         session = self.session_of(analyst, question)
-        under_way = self._store.under_way(analyst, self._clock())
+        under_way = self._store.under_way(analyst, self._now())
         return propose(session, question, wanted=wanted, under_way=under_way)
 
     def dry_run(self, analyst: str, question: Question, *, seed: int | None = None) -> DryRun:
@@ -243,7 +258,8 @@ class AskingService:
         Returns
         -------
         JobView
-            ``"refused"`` where it does not fit: then nothing was charged.
+            ``"refused"`` where it does not fit, or costs more than a moment before: then nothing was charged.
+            So, too, where the ledger cannot be used: then the message says whether it was charged.
 
         Raises
         ------
@@ -255,12 +271,13 @@ class AskingService:
         check_line("request", request)
         if not request:
             _check.refuse("request", "be a non-empty id", request, "draw a random one for each question")
-        written, now = question.to_json(), self._clock()
+        written, now = question.to_json(), self._now()
         known = self._store.view_of_request(analyst, request, now)
         if known is not None and known.question == written:
             return known
         proposal = self.propose(analyst, question)
-        _require_cost(proposal, at_most)
+        if at_most is not None:
+            require_at_most(proposal.cost, at_most)
         new = NewJob(
             analyst=analyst,
             request=request,
@@ -271,7 +288,11 @@ class AskingService:
         )
         job, is_new = self._store.add(new, self._lock.name, now)
         if is_new:
-            self._work.charge(job)
+            try:
+                self._work.charge(job)
+            except BaseException:
+                self._store.left(job)
+                raise
         return self._store.view(analyst, job.id, self._clock())
 
     def job(self, analyst: str, job_id: str) -> JobView:
@@ -282,7 +303,7 @@ class AskingService:
         ParameterError
             If they have no such job; that of another analyst is none.
         """
-        return self._store.view(analyst, job_id, self._clock())
+        return self._store.view(analyst, job_id, self._now())
 
     def history(self, analyst: str, *, limit: int = 50, offset: int = 0) -> tuple[JobView, ...]:
         """Return an analyst's own jobs, the last ones first; their answers are free.
@@ -292,9 +313,9 @@ class AskingService:
         analyst : str
         limit, offset : int
         """
-        limit = _check.integer("limit", limit, minimum=1)
+        limit, offset = _check.integer("limit", limit, minimum=1), _check.integer("offset", offset)
         return self._store.history(
-            analyst, self._clock(), limit=limit, offset=_check.integer("offset", offset)
+            analyst, self._now(), limit=min(limit, _MOST_ROWS), offset=min(offset, _MOST_ROWS)
         )
 
     def cancel(self, analyst: str, job_id: str) -> JobView:
@@ -309,7 +330,7 @@ class AskingService:
         ParameterError
             If they have no such job.
         """
-        now = self._clock()
+        now = self._now()
         self._store.cancel(analyst, job_id, now)
         return self._store.view(analyst, job_id, now)
 
@@ -321,7 +342,7 @@ class AskingService:
         ParameterError
             If they have no such job, or it is not done.
         """
-        return self._store.answer(analyst, job_id, self._clock())
+        return self._store.answer(analyst, job_id, self._now())
 
     def table(self, analyst: str, job_id: str) -> pa.Table:
         """Return the answer as an Arrow table, with the ends of its intervals; as `answer`."""
@@ -352,13 +373,3 @@ class AskingService:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _require_cost(proposal: Proposal, at_most: Mapping[str, float] | None) -> None:
-    if at_most is None:
-        return
-    for unit, cost in proposal.cost.items():
-        shown = at_most.get(unit, 0.0)
-        if cost > shown:
-            remedy = "look at the new price, and ask again"
-            _check.refuse_state("cost", f"be at most {shown!r} {unit}", f"it is {cost!r} by now", remedy)

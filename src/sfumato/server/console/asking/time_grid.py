@@ -12,20 +12,35 @@ stopped.
 Notes
 -----
 Guarantee: let everything be fixed but the rows of the private tables: what is asked, when, by whom, and the
-noise. Then what anybody but the curator sees of one job, when it ends and how, is one of ``doublings + 2``
-outcomes, given those of the jobs before it: at most ``log2(doublings + 2)`` bits.
+noise. Then what anybody but the curator sees of one job beside its answer is one of
+``doublings + 2 + searches`` outcomes, given those of the jobs before it: when it ends and how, and what
+asking again costs. ``searches`` counts its private SELECTs with bounds that are searched for. That is at most
+``log2(doublings + 2 + searches)`` bits.
 
-Proof. Without a cancellation the job is answered at one of ``doublings + 1`` deadlines, or fails at the last
-one. If it is cancelled between two deadlines, after the i-th of them, counted from 0, it was answered at one
-of the first i + 1, or it is answered or stopped at the one moment that follows from the cancellation; i is at
-most ``doublings - 1``, which makes ``doublings + 2`` at most. What else is shown is a function of these
-outcomes, of the ledger's charges, which are made when a question is asked, and of what was asked when: the
-place in the queue counts jobs as they are shown, and a worker begins its next job when its last one has ended
-as it is shown. Since the outcomes of earlier jobs are given, so are the moments at which this one begins.
+Proof. Without a cancellation the job is answered at one of ``doublings + 1`` deadlines, or has no answer at
+the last one. If it is cancelled between two deadlines, after the i-th of them, counted from 0, it was
+answered at one of the first i + 1, or it is answered or stopped at the one moment that follows from the
+cancellation; i is at most ``doublings - 1``, which makes ``doublings + 1`` ways to be answered at most.
 
-Outside of the guarantee: how the machine's load changes the time of a page, an engine that goes on for longer
-than a step after it was stopped, and a process that is killed; its jobs begin anew. The curator's log and
-the ledger's events have the true times: they are not for analysts.
+A job without an answer was stopped at one of its private SELECTs, which are answered one after the other.
+Those before that one are committed, and cost nothing again. Those after it are charged and nothing was drawn
+for them: they cost nothing again. That one costs nothing either, whether it was not drawn or is committed,
+unless its bounds are searched for: then noise may have been drawn, and it is charged anew. So what asking
+again costs says which of the ``searches`` it was, or none: ``1 + searches`` ways. The answers to what costs
+nothing are later jobs, with outcomes of their own.
+
+What else is shown is a function of these outcomes, of the ledger's charges, which are made when a question is
+asked, and of what was asked when: the place in the queue counts jobs as they are shown, and a worker begins
+its next job when its last one has ended as it is shown. Since the outcomes of earlier jobs are given, so are
+the moments at which this one begins. An end is stored before it is shown, by the run or by the first look
+after the last deadline, and is never another one later.
+
+Outside of the guarantee: how the machine's load changes the time of a page, a disk that takes its time over
+an answer that is stored just before its deadline, an engine that goes on for longer than a step after it was
+stopped, clocks that are set, and a process that is killed; its jobs begin anew. So is a second console with a
+folder of its own on the same ledger: there an analyst who asks the same again sees from its price when the
+first one has drawn and committed. Let all processes that one analyst may ask share a folder. The curator's
+log and the ledger's events have the true times: they are not for analysts.
 
 Examples
 --------
@@ -34,8 +49,8 @@ Examples
 (102, 104, 108, 116)
 >>> grid.shown(begun=100, passes=2, moment=51.2), grid.shown(begun=100, passes=2, moment=58.01)
 (104, None)
->>> grid.outcomes
-5
+>>> grid.outcomes(), grid.outcomes(searches=2)
+(5, 7)
 """
 
 from __future__ import annotations
@@ -80,10 +95,15 @@ class TimeGrid:
         if _check.integer("doublings", self.doublings) > _MOST_DOUBLINGS:
             _check.refuse("doublings", f"be at most {_MOST_DOUBLINGS}", self.doublings, "take longer steps")
 
-    @property
-    def outcomes(self) -> int:
-        """How many outcomes of one job there are that depend on the rows beside its answer."""
-        return self.doublings + 2
+    def outcomes(self, searches: int = 0) -> int:
+        """Return how many outcomes of one job there are at most that depend on rows, beside its answer.
+
+        Parameters
+        ----------
+        searches : int
+            How many of its private SELECTs have bounds that are searched for.
+        """
+        return self.doublings + 2 + _check.integer("searches", searches)
 
     def passed(self, moment: float) -> int:
         """Return the last step that has ended at a moment, in seconds since 1970."""

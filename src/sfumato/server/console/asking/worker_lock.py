@@ -37,7 +37,8 @@ class WorkerLock:
         self.name = secrets.token_hex(8)
         self._folder = folder
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in (folder.parent, folder):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held: int | None = lock_beside(folder / self.name)
         except OSError as error:
             found = f"{(error.strerror or 'a failure').lower()}"
