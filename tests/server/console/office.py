@@ -29,6 +29,7 @@ MEMBERS = {"carl": Role.CURATOR, "ada": Role.ANALYST, "rita": Role.REVIEWER, "ot
 
 
 ORIGIN = "http://localhost:8460"
+FORM = b"application/x-www-form-urlencoded"
 
 
 class Reply(NamedTuple):
@@ -111,9 +112,13 @@ class Office:
         """Return the answer to a form that a member sends."""
         return self._visit(name, "POST", path, urlencode(form or {}).encode())
 
-    def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
+    def send(self, name: str, path: str, body: bytes, kind: bytes) -> Reply:
+        """Return the answer to a body of any kind that a member sends."""
+        return self._visit(name, "POST", path, body, kind)
+
+    def _visit(self, name: str, method: str, path: str, body: bytes, kind: bytes = FORM) -> Reply:
         headers = [(b"host", ORIGIN.partition("//")[2].encode()), (b"accept", b"text/html")]
-        headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
+        headers += [(b"content-type", kind)] if body else []
         headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
         if name:
             headers.append((b"authorization", f"Bearer {self._tokens[name]}".encode()))

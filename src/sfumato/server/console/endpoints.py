@@ -16,6 +16,7 @@ from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, Qu
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
+from sfumato.server.console.guard.bodies import form_of
 from sfumato.server.console.guard.csrf import form_token
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
 from sfumato.server.console.pages.rendering import Renderer
@@ -27,8 +28,6 @@ __all__ = ["Endpoint", "Endpoints", "fields_of"]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _LONGEST_WAIT: Final = 5.0
-_FIELDS: Final = 100
-"""Maximum number of fields of a form."""
 
 
 @final
@@ -57,7 +56,7 @@ class Endpoints:
                 identity=identity,
                 path=dict(request.path_params),
                 query=dict(request.query_params),
-                form=await fields_of(request) if screen.method == "POST" else {},
+                form=fields_of(request.scope) if screen.method == "POST" else {},
             )
             if screen.wait is not None:
                 await self._wait(screen.wait, visit)
@@ -176,16 +175,24 @@ def _document(answer: Document) -> Response:
     return Response(answer.content, media_type=answer.media_type, headers=headers)
 
 
-async def fields_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form: its texts, the first of each name.
+def fields_of(scope: Connection) -> dict[str, str]:
+    """Return the fields of a form, the first of each name.
 
     Parameters
     ----------
-    request : Request
+    scope : dict
+        ASGI's.
+
+    Raises
+    ------
+    HTTPException
+        If the body is no form; see `sfumato.server.console.guard.bodies.form_of`.
     """
+    try:
+        fields = form_of(scope)
+    except Refused as refused:
+        raise HTTPException(refused.status) from None
     found: dict[str, str] = {}
-    async with request.form(max_files=0, max_fields=_FIELDS) as form:
-        for name, value in form.multi_items():
-            if isinstance(value, str):
-                found.setdefault(name, value)
+    for name, value in fields:
+        found.setdefault(name, value)
     return found
