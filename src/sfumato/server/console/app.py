@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from sfumato.errors import LedgerError
+from sfumato.errors import SfumatoError
 from sfumato.report.markup.page_style import STYLE_SOURCE
 from sfumato.server.asgi import Application, Connection, Receive, Refusal, Refused, Send
 from sfumato.server.console.access.identification import Identification
@@ -21,7 +21,7 @@ from sfumato.server.console.access.proxy_header import ProxyHeader
 from sfumato.server.console.access.sessions import Sessions
 from sfumato.server.console.access.sign_in import SignIn
 from sfumato.server.console.console import Console
-from sfumato.server.console.endpoints import Endpoint, Endpoints
+from sfumato.server.console.endpoints import OPERATOR_KNOWS, Endpoint, Endpoints
 from sfumato.server.console.guard.guarded import guarded
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.pages.rendering import Renderer
@@ -90,16 +90,14 @@ def application(
 
 
 def _with_ledger(app: Application, refusal: Refusal, report_failure: Callable[[str], None]) -> Application:
-    """Return an application whose ledger may fail before it is known who asks: nobody then is."""
+    """Return an application whose ledger or tokens may fail before it is known who asks: nobody then is."""
 
     async def answering(scope: Connection, receive: Receive, send: Send) -> None:
         try:
             await app(scope, receive, send)
-        except LedgerError as error:
+        except SfumatoError as error:
             report_failure(str(error))
-            await refusal(
-                scope, send, Refused(503, "the ledger cannot be read; whoever runs this console knows why")
-            )
+            await refusal(scope, send, Refused(503, OPERATOR_KNOWS))
 
     return answering
 
@@ -113,7 +111,10 @@ def _routed(screens: Sequence[Screen], endpoints: Endpoints, signing: SignInPage
     routes.append(Route("/static/console.css", _style(), methods=["GET"]))
     routes.append(Route("/", endpoints.home, methods=["GET"]))
     handlers = {HTTPException: endpoints.refused, Exception: endpoints.failed}
-    return Starlette(routes=routes, exception_handlers=handlers)
+    made = Starlette(routes=routes, exception_handlers=handlers)
+    # Each page has one address. To send on from another, the scheme would be needed, which a proxy hides.
+    made.router.redirect_slashes = False
+    return made
 
 
 def _style() -> Endpoint:

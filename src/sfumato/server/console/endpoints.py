@@ -12,7 +12,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, QueryError, SfumatoError
+from sfumato.errors import (
+    BudgetExceeded,
+    LedgerCorrupt,
+    LedgerUnavailable,
+    ParameterError,
+    QueryError,
+    SfumatoError,
+    SourceError,
+)
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
@@ -23,11 +31,14 @@ from sfumato.server.console.pages.rendering import Renderer
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 
-__all__ = ["Endpoint", "Endpoints", "fields_of"]
+__all__ = ["OPERATOR_KNOWS", "Endpoint", "Endpoints", "fields_of"]
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _LONGEST_WAIT: Final = 5.0
+_OPERATORS: Final = (LedgerUnavailable, LedgerCorrupt, SourceError)
+"""Errors whose messages name files and servers: the operator's, and nobody's who visits."""
+OPERATOR_KNOWS: Final = "the ledger or the data cannot be read; whoever runs this console knows why"
 
 
 @final
@@ -123,6 +134,11 @@ class Endpoints:
     def _shown(self, screen: Screen, visit: Visit, request: Request) -> Response:
         try:
             return self.response(screen.show(self._console, visit), request)
+        except _OPERATORS as error:
+            self._report_failure(str(error))
+            return self.message(
+                request, "Not done", f"{OPERATOR_KNOWS[:1].upper()}{OPERATOR_KNOWS[1:]}.", 503
+            )
         except SfumatoError as error:
             return self.message(request, "Not done", str(error), _status(error))
 
@@ -161,8 +177,6 @@ class Endpoints:
 
 def _status(error: SfumatoError) -> int:
     """Return the status of an error that the visitor can read and mend."""
-    if isinstance(error, LedgerUnavailable):
-        return 503
     if isinstance(error, BudgetExceeded):
         return 409
     return 400 if isinstance(error, ParameterError | QueryError) else 409

@@ -1,4 +1,4 @@
-"""Bodies of requests: read whole before anything looks at them, of limited length and time; and their fields."""
+"""Bodies of requests: read whole before anything looks at them, of limited length and time, and forms."""
 
 from __future__ import annotations
 
