@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from sfumato.errors import LedgerCorrupt
-from sfumato.ledger import LedgerExport, Role
+from sfumato.ledger import Role
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Document, Page
@@ -36,15 +36,12 @@ _NAMES: Final = {
 
 def _show(console: Console, visit: Visit) -> Answer:
     """Show the events, the newest first; only a curator sees when noise was drawn: that depends on rows."""
-    events = LedgerExport.parse(console.ledger.export()).events
-    whole = Role.CURATOR in visit.identity.roles
-    if not whole:
-        events = tuple(event for event in events if event.kind not in _TIMED)
-    last = max(1, -(-len(events) // _ROWS))
+    events, whole = console.ledger.events, Role.CURATOR in visit.identity.roles
+    hidden = () if whole else _TIMED
+    last = max(1, -(-events.count(without=hidden) // _ROWS))
     page = min(visit.page(), last)
-    begin = len(events) - page * _ROWS
     facts = {
-        "rows": [_row(event) for event in reversed(events[max(begin, 0) : begin + _ROWS])],
+        "rows": [_row(each) for each in events.newest(_ROWS, offset=(page - 1) * _ROWS, without=hidden)],
         "page": page,
         "last": last,
         "head": console.ledger.head() if whole else None,
