@@ -13,6 +13,7 @@ from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
 from sfumato.ledger.identity import Dataset, Identity, draw_id
 from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.event_pages import EventPages
 from sfumato.ledger.log.member_events import AccountSet
 from sfumato.ledger.log.releases import commit_release
 from sfumato.ledger.reader import LedgerReader
@@ -392,3 +393,8 @@ class Ledger(LedgerReader):
             Something else was committed for this receipt.
         """
         commit_release(self._log, self.ledger_id, receipt, payload)
+
+    @property
+    def events(self) -> EventPages:
+        """What happened, event by event, the newest first."""
+        return EventPages(self._log)

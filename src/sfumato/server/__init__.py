@@ -62,7 +62,6 @@ __getattr__, __dir__ = attach(
         "h11": "server",
         "starlette": "console",
         "jinja2": "console",
-        "python_multipart": "console",
         "joserfc": "console",
     },
 )

@@ -30,6 +30,7 @@ MEMBERS = {"carl": Role.CURATOR, "ada": Role.ANALYST, "rita": Role.REVIEWER, "ot
 
 
 ORIGIN = "http://localhost:8460"
+FORM = b"application/x-www-form-urlencoded"
 
 
 class Reply(NamedTuple):
@@ -127,11 +128,11 @@ class Office:
 
     def send(self, name: str, method: str, path: str, body: bytes, kind: bytes) -> Reply:
         """Return the answer to bytes of a kind."""
-        return self._asked(name, method, path, [(b"content-type", kind)], body)
+        return self._visit(name, method, path, body, kind)
 
-    def _visit(self, name: str, method: str, path: str, body: bytes) -> Reply:
+    def _visit(self, name: str, method: str, path: str, body: bytes, kind: bytes = FORM) -> Reply:
         headers = [(b"accept", b"text/html")]
-        headers += [(b"content-type", b"application/x-www-form-urlencoded")] if body else []
+        headers += [(b"content-type", kind)] if body else []
         headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
         return self._asked(name, method, path, headers, body)
 

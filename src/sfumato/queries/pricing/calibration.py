@@ -213,10 +213,15 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
     ]
     if factor > _LARGEST_FACTOR:
         return math.inf
-    noise = [
-        float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
-        for many, weight in zip(moved, demand.weights, strict=True)
-    ]
+    try:
+        noise = [
+            float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
+            for many, weight in zip(moved, demand.weights, strict=True)
+        ]
+    except (OverflowError, ZeroDivisionError):  # an epsilon, or a part of it, next to 0
+        return math.inf
+    if math.inf in noise:
+        return math.inf
     shown = [math.log(noise[index]) for index in demand.answered]
     error = math.fsum(shown) / len(shown) + (0.0 if gaussian else math.log(2) / 2) if shown else 0.0
     if not demand.unknown_groups:

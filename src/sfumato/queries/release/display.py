@@ -13,7 +13,7 @@ from sfumato._display import html_table, printable, shown
 from sfumato.mechanisms.base.release_table import Rows, drawn
 from sfumato.numerics.interval import Interval
 
-__all__ = ["as_html", "as_text", "drawn_table", "printable", "promise", "shown"]
+__all__ = ["as_html", "as_text", "drawn_table", "plain_values", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
@@ -31,6 +31,23 @@ def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
     """
     made = f"{guarantee}-DP for each {privacy_unit}"
     return f"simulated, protects nobody: would be {made}" if simulated else made
+
+
+def plain_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return a column as Python's values; in words if one is a date or time that Python has none for.
+
+    Python's dates are of the years 1 to 9999, those of a query are not.
+
+    Examples
+    --------
+    >>> plain_values(pa.array([0, 2_932_897], pa.int32()).cast(pa.date32()))
+    ['1970-01-01', '10000-01-01']
+    """
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        found = column.cast(pa.string()).to_pylist()
+    return found
 
 
 def as_text(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
@@ -119,7 +136,7 @@ def _rows(table: pa.Table, keys: Collection[str], most: int = _MAX_ROWS) -> Iter
     yield tuple(_cut(printable(name)) for name in table.column_names)
     few = table.slice(0, most)
     columns = [
-        [_cut(shown(_named(value) if name in keys else value)) for value in column.to_pylist()]
+        [_cut(shown(_named(value) if name in keys else value)) for value in plain_values(column)]
         for name, column in zip(few.column_names, few.columns, strict=True)
     ]
     yield from zip(*columns, strict=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 import pyarrow as pa
 
-from sfumato.queries.release.display import printable, shown
+from sfumato.queries.release.display import plain_values, printable, shown
 from sfumato.report.markup.bar_chart import Bar, axis, bar_chart
 from sfumato.report.markup.elements import Markup, element, joined, user_text
 from sfumato.report.markup.numerals import Numerals
@@ -66,7 +66,7 @@ def columns_of(table: pa.Table, wide: pa.Table, keys: Sequence[str]) -> list[Col
             lower, upper = (wide.column(position + each).to_pylist() for each in (0, 1))
             ends, position = (lower, upper), position + 2
         columns.append(
-            Column(name=name, values=table.column(index).to_pylist(), ends=ends, is_key=name in keys)
+            Column(name=name, values=plain_values(table.column(index)), ends=ends, is_key=name in keys)
         )
     return columns
 

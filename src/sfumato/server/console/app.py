@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from sfumato.errors import LedgerError
+from sfumato.errors import SfumatoError
 from sfumato.report.markup.page_style import STYLE_SOURCE
 from sfumato.server.asgi import Application, Connection, Receive, Refusal, Refused, Send
 from sfumato.server.console.access.identification import Identification
@@ -24,7 +24,7 @@ from sfumato.server.console.api.api_routes import ApiRoutes
 from sfumato.server.console.api.catalog_of_operations import OPERATIONS
 from sfumato.server.console.api.problems import refuse_as_problem
 from sfumato.server.console.console import Console
-from sfumato.server.console.endpoints import Endpoint, Endpoints
+from sfumato.server.console.endpoints import OPERATOR_KNOWS, Endpoint, Endpoints
 from sfumato.server.console.guard.guarded import guarded
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.pages.rendering import Renderer
@@ -102,16 +102,14 @@ def application(
 
 
 def _with_ledger(app: Application, refusal: Refusal, report_failure: Callable[[str], None]) -> Application:
-    """Return an application whose ledger may fail before it is known who asks: nobody then is."""
+    """Return an application whose ledger or tokens may fail before it is known who asks: nobody then is."""
 
     async def answering(scope: Connection, receive: Receive, send: Send) -> None:
         try:
             await app(scope, receive, send)
-        except LedgerError as error:
+        except SfumatoError as error:
             report_failure(str(error))
-            await refusal(
-                scope, send, Refused(503, "the ledger cannot be read; whoever runs this console knows why")
-            )
+            await refusal(scope, send, Refused(503, OPERATOR_KNOWS))
 
     return answering
 
@@ -131,7 +129,10 @@ def _routed(
         HTTPException: _by_path(api.refused, endpoints.refused),
         Exception: _by_path(api.failed, endpoints.failed),
     }
-    return Starlette(routes=routes, exception_handlers=handlers)
+    made = Starlette(routes=routes, exception_handlers=handlers)
+    # Each page has one address. To send on from another, the scheme would be needed, which a proxy hides.
+    made.router.redirect_slashes = False
+    return made
 
 
 def _by_path(of_api: Handler, of_pages: Handler) -> Handler:

@@ -12,23 +12,33 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, QueryError, SfumatoError
+from sfumato.errors import (
+    BudgetExceeded,
+    LedgerCorrupt,
+    LedgerUnavailable,
+    ParameterError,
+    QueryError,
+    SfumatoError,
+    SourceError,
+)
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
+from sfumato.server.console.guard.bodies import form_of
 from sfumato.server.console.guard.csrf import form_token
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
 from sfumato.server.console.pages.rendering import Renderer
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 
-__all__ = ["Endpoint", "Endpoints", "fields_of"]
+__all__ = ["OPERATOR_KNOWS", "Endpoint", "Endpoints", "fields_of"]
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _LONGEST_WAIT: Final = 5.0
-_FIELDS: Final = 100
-"""Maximum number of fields of a form."""
+_OPERATORS: Final = (LedgerUnavailable, LedgerCorrupt, SourceError)
+"""Errors whose messages name files and servers: the operator's, and nobody's who visits."""
+OPERATOR_KNOWS: Final = "the ledger or the data cannot be read; whoever runs this console knows why"
 
 
 @final
@@ -57,7 +67,7 @@ class Endpoints:
                 identity=identity,
                 path=dict(request.path_params),
                 query=dict(request.query_params),
-                form=await fields_of(request) if screen.method == "POST" else {},
+                form=fields_of(request.scope) if screen.method == "POST" else {},
             )
             if screen.wait is not None:
                 await self._wait(screen.wait, visit)
@@ -124,6 +134,11 @@ class Endpoints:
     def _shown(self, screen: Screen, visit: Visit, request: Request) -> Response:
         try:
             return self.response(screen.show(self._console, visit), request)
+        except _OPERATORS as error:
+            self._report_failure(str(error))
+            return self.message(
+                request, "Not done", f"{OPERATOR_KNOWS[:1].upper()}{OPERATOR_KNOWS[1:]}.", 503
+            )
         except SfumatoError as error:
             return self.message(request, "Not done", str(error), _status(error))
 
@@ -162,8 +177,6 @@ class Endpoints:
 
 def _status(error: SfumatoError) -> int:
     """Return the status of an error that the visitor can read and mend."""
-    if isinstance(error, LedgerUnavailable):
-        return 503
     if isinstance(error, BudgetExceeded):
         return 409
     return 400 if isinstance(error, ParameterError | QueryError) else 409
@@ -176,16 +189,24 @@ def _document(answer: Document) -> Response:
     return Response(answer.content, media_type=answer.media_type, headers=headers)
 
 
-async def fields_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form: its texts, the first of each name.
+def fields_of(scope: Connection) -> dict[str, str]:
+    """Return the fields of a form, the first of each name.
 
     Parameters
     ----------
-    request : Request
+    scope : dict
+        ASGI's.
+
+    Raises
+    ------
+    HTTPException
+        If the body is no form; see `sfumato.server.console.guard.bodies.form_of`.
     """
+    try:
+        fields = form_of(scope)
+    except Refused as refused:
+        raise HTTPException(refused.status) from None
     found: dict[str, str] = {}
-    async with request.form(max_files=0, max_fields=_FIELDS) as form:
-        for name, value in form.multi_items():
-            if isinstance(value, str):
-                found.setdefault(name, value)
+    for name, value in fields:
+        found.setdefault(name, value)
     return found

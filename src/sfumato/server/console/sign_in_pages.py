@@ -57,7 +57,7 @@ class SignInPages:
 
     async def take(self, request: Request) -> Response:
         """Sign in with the token of the form."""
-        token = (await fields_of(request)).get("token", "")
+        token = fields_of(request.scope).get("token", "")
         try:
             cookie = await self._sign_in.by_token(request.scope, token)
         except Refused as refused:

@@ -15,6 +15,15 @@ def test_a_dry_run_shows_a_shape_and_charges_nothing(asked_office: Office) -> No
     assert asked_office.console.ledger.head() == before
 
 
+def test_a_date_of_a_year_that_python_has_not_is_shown(asked_office: Office) -> None:
+    far = {"DATE '5874897-12-31'": "value out of range", "DATE '9999-12-31' + 400": "<bdi>10001-02-03</bdi>"}
+    for date, words in far.items():
+        sql = f"SELECT n, {date} AS far FROM ({COUNT})"
+        reply = asked_office.post("ada", "/dry-run", {"sql": sql})
+        assert reply.status == 200
+        assert words in reply.text
+
+
 def test_the_dataset_is_described_without_a_row(asked_office: Office) -> None:
     page = asked_office.get("ada", "/dataset").text
     for word in ("age", "INT64", "none declared", "units by <bdi>id</bdi>", "2-DP"):

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from sfumato import _check
+from sfumato.mechanisms.base.rational import ceil_log2
 from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import GridColumn, Measure, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
@@ -102,7 +103,7 @@ class SumOfProducts(MeasureRequest):
 
     def bits(self, noise_multiplier: Fraction) -> int:
         """Return how many bits a value may have, so that neither sum nor noise leaves the range."""
-        noise = max(0, math.ceil(math.log2(float(noise_multiplier))))
+        noise = max(0, ceil_log2(noise_multiplier))
         room = min(_SCALE_BITS - noise, _UNIT_BITS) - math.ceil(math.log2(self.max_rows))
         middles = [column.farthest_bits() + math.ceil(math.log2(self.max_rows)) for column in self.columns]
         bits = min(_GRID_BITS, room // len(self.columns), *(_MIDDLE_BITS - taken for taken in middles))

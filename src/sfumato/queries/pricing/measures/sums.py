@@ -10,6 +10,7 @@ from typing import ClassVar, final
 
 from sfumato import _check
 from sfumato.errors import OptionError
+from sfumato.mechanisms.base.rational import ceil_log2
 from sfumato.queries.plan.measure import GridColumn, Measure, RowMean, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
@@ -220,7 +221,7 @@ def _fine_bits(row_bounds: Bounds | None, reach: float) -> int:
 
 def _coarsest(noise_multiplier: Fraction, reach: float) -> int:
     """Return the exponent below which the noise would leave the sampler's range."""
-    noise_bits = max(0, math.ceil(math.log2(float(noise_multiplier))))
+    noise_bits = max(0, ceil_log2(noise_multiplier))
     return _bits(reach) - min(_LARGEST_SCALE_BITS - noise_bits, _EXACT_INTEGER_BITS)
 
 

@@ -15,7 +15,6 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from typing import Any, Final, final
-from urllib.parse import parse_qsl
 
 from sfumato.server.asgi import (
     Application,
@@ -31,7 +30,7 @@ from sfumato.server.asgi import (
 )
 from sfumato.server.console.access.cookies import SESSION, read_cookie, written_cookie
 from sfumato.server.console.access.identity import by_bearer, identity_of
-from sfumato.server.console.guard.bodies import body_of
+from sfumato.server.console.guard.bodies import form_of
 
 __all__ = ["FIELD", "HEADER", "CsrfGuard", "form_token"]
 
@@ -41,8 +40,6 @@ HEADER: Final = b"x-csrf-token"
 """The header that may hold it instead, for a script of an own page."""
 _KEY: Final = "sfumato.csrf"
 _SAFE: Final = ("GET", "HEAD")
-_FORM: Final = b"application/x-www-form-urlencoded"
-_FIELDS: Final = 1000
 
 
 class _Tokens:
@@ -53,6 +50,11 @@ class _Tokens:
     def __init__(self, key: bytes, cookie: str) -> None:
         self._key, self._cookie = key, cookie
         self.made = ""
+
+    @property
+    def bound(self) -> bool:
+        """Whether the browser came with a cookie."""
+        return bool(self._cookie)
 
     def of(self, name: str) -> str:
         """Return the token of this browser, for a member or the public."""
@@ -133,7 +135,9 @@ class CsrfGuard:
         origins = headers_of(scope, b"origin")
         if len(origins) != 1 or origins[0] not in self._origins or site not in (b"", b"same-origin"):
             raise Refused(403, "this must come from a page of this service")
-        if not hmac.compare_digest(_shown(scope), tokens.of(identity_of(scope).name).encode()):
+        # Who sends no cookie has no page of which the form could be: their body is not even read for fields.
+        shown = _shown(scope) if tokens.bound else b""
+        if not hmac.compare_digest(shown, tokens.of(identity_of(scope).name).encode()):
             raise Refused(403, "this form is of another session; load its page again")
 
 
@@ -146,12 +150,11 @@ def _navigates(scope: Connection) -> bool:
 def _shown(scope: Connection) -> bytes:
     """Return the token that a request has, empty if it is not exactly one."""
     shown = headers_of(scope, HEADER)
-    if not shown and header_of(scope, b"content-type").partition(b";")[0].strip().lower() == _FORM:
+    if not shown:
         try:
-            fields = parse_qsl(body_of(scope).decode("ascii"), max_num_fields=_FIELDS)
-        except ValueError:
+            shown = [value.encode() for name, value in form_of(scope) if name == FIELD]
+        except Refused:
             return b""
-        shown = [value.encode() for name, value in fields if name == FIELD]
     return shown[0] if len(shown) == 1 else b""
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page
+from sfumato.server.console.pages.rows import shown_rows
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 from sfumato.server.console.screens.ask import question_of
@@ -32,7 +33,7 @@ def _run(console: Console, visit: Visit) -> Answer:
         "epsilon": visit.text("epsilon"),
         "found": found,
         "names": found.table.column_names,
-        "rows": found.table.slice(0, _SHOWN).to_pylist(),
+        "rows": shown_rows(found.table, _SHOWN),
     }
     return Page(template="dry_run.html", title="Dry run", facts=facts)
 

@@ -15,6 +15,7 @@ from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.asking.job import JobView
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
+from sfumato.server.console.pages.rows import shown_rows
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 from sfumato.server.console.screens.releases import missing
@@ -49,7 +50,7 @@ def _show(console: Console, visit: Visit) -> Answer:
         table = service.table(name, job.id)
         facts["table"] = {
             "names": table.column_names,
-            "rows": table.slice(0, _SHOWN).to_pylist(),
+            "rows": shown_rows(table, _SHOWN),
             "count": table.num_rows,
             "facts": service.answer(name, job.id).facts,
         }

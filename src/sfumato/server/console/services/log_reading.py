@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sfumato.errors import LedgerCorrupt
-from sfumato.ledger import ChainHead, LedgerExport, Role, Verification
+from sfumato.ledger import ChainHead, Role, Verification
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.server.console.access.identity import Identity
 
@@ -58,14 +58,11 @@ def log_page(console: Console, identity: Identity, page: int) -> LogPage:
     page : int
         From 1; beyond the last one it is the last.
     """
-    events = LedgerExport.parse(console.ledger.export()).events
-    whole = Role.CURATOR in identity.roles
-    if not whole:
-        events = tuple(event for event in events if event.kind not in _TIMED)
-    last = max(1, -(-len(events) // _ROWS))
+    events, whole = console.ledger.events, Role.CURATOR in identity.roles
+    hidden = () if whole else _TIMED
+    last = max(1, -(-events.count(without=hidden) // _ROWS))
     page = min(page, last)
-    begin = len(events) - page * _ROWS
-    rows = [_row(event) for event in reversed(events[max(begin, 0) : begin + _ROWS])]
+    rows = [_row(each) for each in events.newest(_ROWS, offset=(page - 1) * _ROWS, without=hidden)]
     return LogPage(rows, page, last, console.ledger.head() if whole else None)
 
 
