@@ -131,7 +131,7 @@ class Office:
         return self._visit(name, method, path, body, kind)
 
     def _visit(self, name: str, method: str, path: str, body: bytes, kind: bytes = FORM) -> Reply:
-        headers = [(b"accept", b"text/html")]
+        headers = [] if path.startswith("/api/") else [(b"accept", b"text/html")]
         headers += [(b"content-type", kind)] if body else []
         headers += [(b"origin", ORIGIN.encode())] if method == "POST" else []
         return self._asked(name, method, path, headers, body)
