@@ -32,7 +32,7 @@ def refusal(session: sf.Session, query: str) -> str:
     [({"epsilon": 0.5}, "0"), ({"epsilon": 0.5, "delta": 1e-6}, "1e-8"), ({"rho": 0.02}, "1e-8")],
 )
 def test_the_parts_that_are_offered_fit_as_they_are_typed(budget: dict[str, float], delta: str) -> None:
-    with sf.connect(TABLE, privacy_unit="id", rng=1, **budget) as session:  # type: ignore[arg-type]
+    with sf.connect(TABLE, privacy_unit="id", rng=1, **budget) as session:  # type: ignore[call-overload]
         said = refusal(session, text(0.9, 0.3, 0.6, f"delta={delta}"))
         numbers = r"at most ([0-9.e-]+).*: epsilon => ([0-9.e-]+) for n, epsilon => ([0-9.e-]+) for s"
         offered = re.search(numbers, said)

@@ -43,7 +43,7 @@ BUDGETS: list[dict[str, float]] = [
 def test_the_epsilon_that_a_refusal_offers_is_accepted_as_it_is_typed(
     budget: dict[str, float], query: str, spent: float | None
 ) -> None:
-    with sf.connect(ACS, privacy_unit="person_id", rng=1, **budget) as session:  # type: ignore[arg-type]
+    with sf.connect(ACS, privacy_unit="person_id", rng=1, **budget) as session:  # type: ignore[call-overload]
         if spent:
             session.ledger.charge(PureDP(spent), delta=1e-9 if len(budget) > 1 else 0.0)
         with pytest.raises(BudgetExceeded) as refused:
@@ -81,7 +81,7 @@ def price_of(session: sf.Session, text: str) -> PrivacyLoss:
 def test_a_refusal_says_where_a_smaller_delta_helps(
     query: str, delta: str, budget: dict[str, float], remedy: str
 ) -> None:
-    with sf.connect(ACS, privacy_unit="person_id", rng=1, **budget) as session:  # type: ignore[arg-type]
+    with sf.connect(ACS, privacy_unit="person_id", rng=1, **budget) as session:  # type: ignore[call-overload]
         with pytest.raises(BudgetExceeded, match=remedy) as refused:
             session.sql(query.format(4.0, delta))
         assert refused.value.remaining.answerable_epsilon == 0.0

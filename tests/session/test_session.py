@@ -177,7 +177,7 @@ def test_explaining_costs_nothing() -> None:
 )
 def test_bad_connections_are_refused(arguments: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        sf.connect(ACS, **arguments)  # type: ignore[arg-type]
+        sf.connect(ACS, **arguments)  # type: ignore[call-overload]
 
 
 def test_a_seed_never_meets_a_ledger_file(tmp_path: Path) -> None:
@@ -359,9 +359,9 @@ def test_a_ledger_tells_units_apart_by_their_words(tmp_path: Path, units: object
     source = {"a": table, "b": table} if isinstance(units, dict) else table
     path = tmp_path / "units.ledger"
     for unit in (units, units):
-        sf.connect(source, privacy_unit=unit, epsilon=1.0, ledger=path).close()  # type: ignore[arg-type]
+        sf.connect(source, privacy_unit=unit, epsilon=1.0, ledger=path).close()  # type: ignore[call-overload]
     with pytest.raises(LedgerMismatch, match="privacy_unit must be the one"):
-        sf.connect(source, privacy_unit=others, epsilon=1.0, ledger=path)  # type: ignore[arg-type]
+        sf.connect(source, privacy_unit=others, epsilon=1.0, ledger=path)  # type: ignore[call-overload]
 
 
 def test_explaining_says_what_the_budget_can_never_answer() -> None:

@@ -55,7 +55,7 @@ GROUPED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({}) state, COUNT(*) AS n FRO
 
 def open_session(**changes: Any) -> Session:
     usual: dict[str, Any] = {"privacy_unit": "id", "epsilon": 1.0}
-    return connect(PEOPLE, **(usual | changes))
+    return connect(PEOPLE, **(usual | changes))  # type: ignore[no-any-return]
 
 
 @pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.postgres)])

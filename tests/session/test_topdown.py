@@ -53,7 +53,7 @@ if run_time(__name__):
 
 
 def opened(table: Any = None, **given: Any) -> Session:
-    return sf.connect(
+    return sf.connect(  # type: ignore[no-any-return]
         PEOPLE if table is None else table,
         **{"privacy_unit": "id", "epsilon": 5.0, "delta": 1e-6, "rng": 7, **given},
     )

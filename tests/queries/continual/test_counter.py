@@ -55,7 +55,7 @@ def opened(session: sf.Session, **given: Any) -> Counter:
 
 
 def session(table: pa.Table, **given: Any) -> sf.Session:
-    return sf.connect(table, **{"privacy_unit": "person", "epsilon": 5, "delta": 1e-6, "rng": 3, **given})
+    return sf.connect(table, **{"privacy_unit": "person", "epsilon": 5, "delta": 1e-6, "rng": 3, **given})  # type: ignore[no-any-return]
 
 
 def truth(table: pa.Table, periods: int, max_periods: int) -> dict[str, np.ndarray[Any, Any]]:

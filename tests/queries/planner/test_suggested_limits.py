@@ -41,7 +41,7 @@ if run_time(__name__):
 
 def connect(**given: Any) -> sf.Session:
     terms = {"privacy_unit": "rider", "epsilon": 4.0, "delta": 1e-6, "rng": 3, "threads": 1, **given}
-    return sf.connect(RIDES, **terms)
+    return sf.connect(RIDES, **terms)  # type: ignore[no-any-return]
 
 
 def row(suggested: Any, limit: str, value: float) -> dict[str, Any]:

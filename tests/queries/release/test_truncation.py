@@ -109,7 +109,7 @@ def test_noise_above_the_counts_leaves_the_share_open() -> None:
 
 def test_it_is_one_charge_and_is_stored_with_the_answer(tmp_path: Path) -> None:
     budget = {"privacy_unit": "rider", "epsilon": 1.0, "delta": 1e-6, "ledger": tmp_path / "rides.ledger"}
-    with sf.connect({"rides": rides()}, **budget) as session:  # type: ignore[arg-type]  # names and values
+    with sf.connect({"rides": rides()}, **budget) as session:  # type: ignore[call-overload]  # names and values
         release = session.sql(TEXT)
         assert len(session.ledger.entries()) == 1
         again = session.sql(TEXT)

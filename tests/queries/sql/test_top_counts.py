@@ -48,7 +48,7 @@ def people() -> pa.Table:
 
 def connect(**changes: Any) -> sf.Session:
     usual: dict[str, Any] = {"privacy_unit": "id", "epsilon": 1e4, "delta": 0.1, "rng": 5}
-    return sf.connect(people(), **(usual | changes))
+    return sf.connect(people(), **(usual | changes))  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")

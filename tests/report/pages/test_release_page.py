@@ -49,7 +49,7 @@ def table(cities: list[str]) -> pa.Table:
 
 
 def connected(cities: list[str], **options: object) -> Session:
-    return sf.connect(table(cities), privacy_unit="who", epsilon=3, delta=1e-6, **options)  # type: ignore[arg-type]
+    return sf.connect(table(cities), privacy_unit="who", epsilon=3, delta=1e-6, **options)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.fixture(scope="module")
