@@ -54,7 +54,10 @@ _COLUMNS: Final = """number, id, analyst, request, question, proposal, passes, s
 _PAID: Final = "SELECT digest, number FROM charge WHERE job = ? AND number IS NOT NULL"
 
 ACTIVE: Final = "(state IN ('charging', 'queued', 'running') OR ends > ?)"
-"""Which jobs have not ended as they are shown; it takes the last step that has ended."""
+"""Which jobs have not ended as they are shown; it takes the last step that has ended.
+
+Beside it a column is written with a plus, so that SQLite takes the few jobs by the indices of these, and not
+the long history of an analyst; a cross join begins with the table that is named first."""
 
 
 @final
