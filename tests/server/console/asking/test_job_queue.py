@@ -20,6 +20,7 @@ from sfumato.server.console.asking.job_store import JobLimits, JobStore, NewJob
 from sfumato.server.console.asking.job_work import JobWork
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
+from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.session.answer import ask_ledger
 from tests.server.console.asking.setting import COUNT, GRID, SEARCH, opened, setting
 
@@ -166,8 +167,12 @@ def test_the_files_of_the_jobs_are_their_owners_alone(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="id must be that of a job"):
             service.job("ada", "\ud800")
         folder = tmp_path / "jobs"
+        ledger = session.ledger.ledger_id
         for each in (folder, *folder.rglob("*")):
             assert not stat.S_IMODE(each.stat().st_mode) & 0o077, each
+    (folder / "jobs.sqlite").chmod(0o640)
+    with pytest.raises(ParameterError, match="must be its owner's alone"):
+        JobFile(folder / "jobs.sqlite", grid=TimeGrid(), ledger=ledger)
 
 
 def test_no_look_at_jobs_goes_through_the_whole_history(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +77,7 @@ class JobFile:
     Raises
     ------
     ParameterError
-        If the file is another console's, of another grid, or none of these.
+        If the file is another console's, of another grid, or none of these, or others may read it.
     """
 
     def __init__(self, path: Path, *, grid: TimeGrid, ledger: str) -> None:
@@ -88,6 +89,9 @@ class JobFile:
                 self._connection.execute(pragma)
             with self.transaction():
                 self._open(path.name, ledger)
+            if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                rule, found = "be its owner's alone", "others may read or write it"
+                _check.refuse_state(path.name, rule, found, f"run chmod 600 {path.name}")
         except sqlite3.Error as error:
             self._connection.close()
             found = f"SQLite says {str(error)!r}"
