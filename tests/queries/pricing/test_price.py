@@ -240,8 +240,9 @@ def test_a_query_whose_parts_are_all_stated_costs_their_sum() -> None:
 
 
 def test_an_epsilon_out_of_reach_is_refused() -> None:
-    with pytest.raises(OptionError, match="epsilon must leave the noise"):
-        _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-30, max_groups_contributed=1")
+    for tiny in ("1e-14, delta=1e-30", "1e-300, delta=1e-30", "5e-324, delta=1e-30", "5e-324, delta=5e-324"):
+        with pytest.raises(OptionError, match="epsilon must leave the noise"):
+            _priced("COUNT(*) AS n", f"epsilon={tiny}, max_groups_contributed=1")
     for select in ("COUNT(*) AS n", "SUM(x) AS s", "VARIANCE(x) AS v"):
         with pytest.raises(OptionError, match="epsilon must leave the noise"):
             _priced(select, "epsilon=5e-324, delta=1e-300, max_groups_contributed=1, max_rows_per_group=1")

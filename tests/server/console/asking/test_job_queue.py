@@ -20,6 +20,7 @@ from sfumato.server.console.asking.job_store import JobLimits, JobStore, NewJob
 from sfumato.server.console.asking.job_work import JobWork
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
+from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.session.answer import ask_ledger
 from tests.server.console.asking.setting import COUNT, GRID, SEARCH, opened, setting
 
@@ -166,5 +167,32 @@ def test_the_files_of_the_jobs_are_their_owners_alone(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="id must be that of a job"):
             service.job("ada", "\ud800")
         folder = tmp_path / "jobs"
+        ledger = session.ledger.ledger_id
         for each in (folder, *folder.rglob("*")):
             assert not stat.S_IMODE(each.stat().st_mode) & 0o077, each
+    (folder / "jobs.sqlite").chmod(0o640)
+    with pytest.raises(ParameterError, match="must be its owner's alone"):
+        JobFile(folder / "jobs.sqlite", grid=TimeGrid(), ledger=ledger)
+
+
+def test_no_look_at_jobs_goes_through_the_whole_history(tmp_path: Path) -> None:
+    """SQLite's own plans: each statement of the analysts' and the workers' side goes by an index."""
+    file, store, queue, _ = begun(tmp_path)
+    statements: list[str] = []
+    connection = file._connection
+    connection.set_trace_callback(statements.append)
+    store.history("ada", 0.0)
+    store.under_way("ada", 0.0)
+    queue.settle(lambda _: False, 99.0)
+    new = NewJob(analyst="ada", request="s", question="q", proposal={}, passes=1, digests=["d"])
+    store.charged(store.add(new, "here", 99.0)[0], {})
+    store.view_of_request("ada", "s", 99.0)
+    queue.recover(lambda _: False, 99.0)
+    queue.claim("here", 99.0)
+    connection.set_trace_callback(None)
+    selected = [each for each in statements if each.startswith("SELECT") and "FROM" in each]
+    assert len(selected) > 10
+    for each in selected:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
+        assert not [step for step in plan if step.startswith("SCAN") or "rowid<" in step], (each, plan)
+    file.close()

@@ -79,3 +79,6 @@ def test_an_error_and_an_epsilon_are_not_both_stated(asker: Session) -> None:
     stated = TEXT.replace("delta=0", "delta=0, epsilon=0.1")
     with pytest.raises(ParameterError, match="error must choose the epsilon, but the text states its own"):
         propose(asker, Question(sql=stated), wanted=Wanted(error=9.0, units=5.0))
+    for units in (5e-324, 0.5, 1e308, float("nan")):
+        with pytest.raises(ParameterError, match="units must be"):
+            Wanted(error=9.0, units=units)

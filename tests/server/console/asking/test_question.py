@@ -82,6 +82,9 @@ def test_a_question_is_read_back_as_it_was() -> None:
         {"sql": "x", "params": {"a": None}},
         {"sql": "x", "params": {1: 2}},
         {"sql": "x", "params": [1]},
+        {"sql": "x", "params": {"a": float("nan")}},
+        {"sql": "x", "params": {"a": [1.0, float("inf")]}},
+        {"sql": "x", "params": {"a": 2**63}},
         {"sql": "x", "purpose": "two\nlines"},
     ],
 )

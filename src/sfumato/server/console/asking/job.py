@@ -162,7 +162,7 @@ class JobView:
             proposal=job.proposal,
             message=message,
             charges=tuple(sorted(set(job.charges.values()))),
-            ahead=ahead if state is JobState.QUEUED else 0,
+            ahead=ahead,
             submitted=grid.time_of(job.submitted),
             begun=time(begun),
             ended=time(ended),

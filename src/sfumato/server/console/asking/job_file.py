@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,7 +57,9 @@ _PAID: Final = "SELECT digest, number FROM charge WHERE job = ? AND number IS NO
 ACTIVE: Final = "(state IN ('charging', 'queued', 'running') OR (ends > ? AND state <> 'refused'))"
 """Which jobs have not ended as they are shown, as one that was refused has at once.
 
-It takes the last step that has ended."""
+It takes the last step that has ended. Beside it a column is written with a plus, so that SQLite takes the few
+jobs by the indices of these, and not the long history of an analyst; a cross join begins with the table that is
+named first."""
 
 
 @final
@@ -75,7 +78,7 @@ class JobFile:
     Raises
     ------
     ParameterError
-        If the file is another console's, of another grid, or none of these.
+        If the file is another console's, of another grid, or none of these, or others may read it.
     """
 
     def __init__(self, path: Path, *, grid: TimeGrid, ledger: str) -> None:
@@ -87,6 +90,9 @@ class JobFile:
                 self._connection.execute(pragma)
             with self.transaction():
                 self._open(path.name, ledger)
+            if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                rule, found = "be its owner's alone", "others may read or write it"
+                _check.refuse_state(path.name, rule, found, f"run chmod 600 {path.name}")
         except sqlite3.Error as error:
             self._connection.close()
             found = f"SQLite says {str(error)!r}"

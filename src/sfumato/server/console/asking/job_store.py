@@ -28,10 +28,10 @@ _COUNT: Final = f"SELECT count(*) FROM job WHERE {ACTIVE}"  # noqa: S608 - texts
 _PAID: Final = f"""SELECT charge.number FROM charge JOIN job ON job.number = charge.job
     WHERE digest = ? AND charge.number IS NOT NULL AND {ACTIVE}
     ORDER BY job.number DESC LIMIT 1"""  # noqa: S608 - texts of our own
-_UNDER_WAY: Final = f"""SELECT DISTINCT digest FROM charge JOIN job ON job.number = charge.job
-    WHERE {ACTIVE} AND analyst = ?"""  # noqa: S608 - texts of our own
+_UNDER_WAY: Final = f"""SELECT DISTINCT digest FROM job CROSS JOIN charge ON job.number = charge.job
+    WHERE {ACTIVE} AND +analyst = ?"""  # noqa: S608 - texts of our own
 _AHEAD: Final = """SELECT count(*) FROM job
-    WHERE number < ? AND (state IN ('charging', 'queued') OR begun > ?)"""
+    WHERE +number < ? AND (state IN ('charging', 'queued') OR begun > ?)"""
 _NOBODY: Final = "nobody"
 """The name of no process: what it had begun is finished by another one."""
 _PUT: Final = "UPDATE charge SET number = ? WHERE job = ? AND digest = ?"
@@ -146,7 +146,7 @@ class JobStore:
     def _check_limits(self, analyst: str, moment: float) -> None:
         index = self._grid.passed(moment)
         for whose, most, where, values in (
-            ("of one analyst", self.limits.per_analyst, " AND analyst = ?", (index, analyst)),
+            ("of one analyst", self.limits.per_analyst, " AND +analyst = ?", (index, analyst)),
             ("of all", self.limits.total, "", (index,)),
         ):
             ((active,),) = self._file.rows(f"{_COUNT}{where}", *values)
@@ -249,7 +249,9 @@ class JobStore:
             return self._view(found[0], moment) if found else None
 
     def _view(self, job: Job, moment: float) -> JobView:
-        ((count,),) = self._file.rows(_AHEAD, job.number, self._grid.passed(moment))
+        count = 0
+        if shown_state(job, self._grid, moment) is JobState.QUEUED:
+            ((count,),) = self._file.rows(_AHEAD, job.number, self._grid.passed(moment))
         return JobView.of(job, self._grid, moment, ahead=count)
 
     def history(
