@@ -29,6 +29,8 @@ CHECKLIST: Final = (
 )
 """What a reviewer confirms before signing: the name that the signed comment carries, and the words."""
 
+_CONFIRMED: Final = f"confirmed: {', '.join(name for name, _ in CHECKLIST)}"
+"""The last line of what a reviewer signs here."""
 _WAITING: Final = ("requested", "approved")
 _SIGNATURE: Final = re.compile(r"[0-9a-fA-F]{128}")
 
@@ -77,8 +79,7 @@ def _statement(console: Console, visit: Visit) -> Answer:
     for name, words in CHECKLIST:
         if not visit.text(name):
             _check.refuse_state("the checklist", "be confirmed line by line", f"not: {words}", "or return it")
-    confirmed = f"confirmed: {', '.join(name for name, _ in CHECKLIST)}"
-    comment = "\n".join(filter(None, (visit.text("comment"), confirmed)))
+    comment = "\n".join(filter(None, (visit.text("comment"), _CONFIRMED)))
     approval = console.ledger.reviews.approval(found[0].number, by=visit.identity.name, comment=comment)
     facts = {"review": found[0], "approval": approval, "statement": approval.to_json()}
     return Page(template="statement.html", title=f"Sign release {approval.number}", facts=facts)
@@ -90,6 +91,9 @@ def _approve(console: Console, visit: Visit) -> Answer:
     if approval.by != visit.identity.name or approval.number != visit.number():
         found = f"it is one of release {approval.number} by {approval.by!r}"
         _check.refuse_state("statement", "be yours, about this release", found, "begin again from the review")
+    if approval.comment.rpartition("\n")[2] != _CONFIRMED:
+        found = "it does not confirm the checklist"
+        _check.refuse_state("statement", "be one that was shown", found, "begin again from the review")
     signature = visit.line("signature", "'sfumato review sign' prints it")
     if not _SIGNATURE.fullmatch(signature):
         _check.refuse("signature", "be 128 hexadecimal digits", signature, "'sfumato review sign' prints it")
