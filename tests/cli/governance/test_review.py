@@ -78,7 +78,11 @@ def test_an_approval_is_signed_away_from_the_ledger(ledger: Path, tmp_path: Path
     with Ledger.manage(ledger) as book:
         approval = book.reviews.approval(2, by="rita", comment="read")
         (tmp_path / "statement").write_text(approval.to_json() + "\n")
-        signature = answered("review", "sign", tmp_path / "statement", "--key", key).strip()
+        shown = CliRunner().invoke(app, ["review", "sign", str(tmp_path / "statement"), "--key", str(key)])
+        assert shown.exit_code == 0
+        signature = shown.stdout.strip()
+        for signed in (approval.payload, approval.receipt, approval.ledger, "by rita", "read"):
+            assert signed in shown.stderr
         assert (
             json.loads(answered("review", "sign", tmp_path / "statement", "--key", key, "--json"))[
                 "signature"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,7 @@ total = 50
 [sign-in]
 hours = 1
 proxy-header = "x-user"
+proxy-secret-file = "proxy"
 [sign-in.oidc]
 issuer = "https://id.example"
 client-id = "console"
@@ -69,6 +71,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
     domain = TableDomain(age=Ordered.integers(0, 99))
     (tmp_path / "people.json").write_text(domain.to_json())
     (tmp_path / "secret").write_text("quiet\n")
+    (tmp_path / "proxy").write_text(f"{'0f' * 32}\n")
     found = read_settings(_file(tmp_path, WHOLE))
     assert found == ConsoleSettings(
         ledger=str(tmp_path / "people.ledger"),
@@ -90,6 +93,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
         certificate=(tmp_path / "cert.pem", tmp_path / "key.pem"),
         proxies=("10.0.0.1",),
         proxy_header="x-user",
+        proxy_secret=b"0f" * 32,
         oidc=OidcSettings(
             issuer="https://id.example",
             client_id="console",
@@ -108,6 +112,21 @@ def test_little_is_enough(tmp_path: Path) -> None:
     assert (found.ledger, found.port, found.dataset) == ("postgresql://budgets@db/privacy", 8000, {})
     assert found.folder == tmp_path / "console"
     assert found.tokens == tmp_path / "console" / "tokens"
+    assert not found.behind_proxy
+
+
+def test_a_proxy_is_known_by_its_header_and_by_its_tls() -> None:
+    def behind(**stated: object) -> bool:
+        settings: Any = {"ledger": "l", "folder": Path(), **stated}
+        return ConsoleSettings(**settings).behind_proxy
+
+    names = ("https://console.example",)
+    assert behind(origins=names)
+    assert behind(proxy_header="x-user")
+    assert not behind(origins=("http://127.0.0.1:8460",))
+    assert not behind(origins=names, certificate=(Path("cert.pem"), Path("key.pem")))
+    with pytest.raises(ParameterError, match="proxy_header must be stated with proxy_secret"):
+        behind(proxy_secret=b"0f" * 32)
 
 
 @cases(

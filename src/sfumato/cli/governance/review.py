@@ -123,7 +123,8 @@ def sign(
     if as_json:
         print_json(_SIGNATURE, {"charge": approval.number, "signature": signature})
     else:
-        typer.echo(printable(f"release {approval.number}, by {approval.by}: {approval.comment}"), err=True)
+        for line in _shown(approval):
+            typer.echo(printable(line), err=True)
         typer.echo(signature)
 
 
@@ -165,6 +166,16 @@ def _facts(review: Review) -> dict[str, object]:
         facts |= {"public_key": review.public_key, "signature": review.signature}
         facts["approval"] = review.approval.to_json()
     return {**facts, "steps": steps}
+
+
+def _shown(approval: Approval) -> tuple[str, ...]:
+    """Return what is signed, so that it can be held against the page that was read: whoever made both."""
+    return (
+        f"release {approval.number} of ledger {approval.ledger}, by {approval.by}",
+        f"SHA-256 of the release: {approval.payload}",
+        f"hash of the charge: {approval.receipt}",
+        *approval.comment.split("\n"),
+    )
 
 
 def _passphrase(path: Path | None) -> bytes | None:

@@ -69,7 +69,9 @@ def application(
     signing = SignInPages(endpoints, sign_in, oidc)
     proxy = None
     if settings.proxy_header:
-        proxy = ProxyHeader(header=settings.proxy_header, peers=settings.proxies)
+        proxy = ProxyHeader(
+            header=settings.proxy_header, peers=settings.proxies, secret=settings.proxy_secret
+        )
 
     api = ApiRoutes(console, OPERATIONS, report_failure)
 
@@ -90,7 +92,7 @@ def application(
         return _with_ledger(recognised, refusal, report_failure)
 
     if limits is None:
-        limits = RequestLimits() if proxy is None else RequestLimits(address_rate=None)
+        limits = RequestLimits(address_rate=None) if settings.behind_proxy else RequestLimits()
     return guarded(
         _routed(shown, endpoints, signing, api),
         identified=identified,

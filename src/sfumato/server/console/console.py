@@ -12,6 +12,7 @@ from sfumato.server.console.access.failed_logins import FailedLogins
 from sfumato.server.console.access.member_roles import MemberRoles
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.service import AskingService, AskingSettings
+from sfumato.server.console.forecasts import Forecasts
 from sfumato.server.console.head_file import HeadFile
 from sfumato.server.console.page_cache import PageCache
 from sfumato.server.console.published_tables import PublishedFiles
@@ -56,6 +57,7 @@ class Console:
                 self.ledger = stack.enter_context(Ledger.manage(settings.ledger))
             self.release_pages = PageCache(self.ledger)
             self.published = PublishedFiles(self.ledger, settings.folder / "published")
+            self.forecasts = Forecasts(self.ledger)
             self.heads = HeadFile(settings.folder / "exported-head.json")
             self.tokens = TokenStore(settings.tokens)
             self.roles = MemberRoles(self.ledger.members)

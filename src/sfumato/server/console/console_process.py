@@ -47,7 +47,7 @@ def serve_console(
         run_application(
             application(console, origins, log.failure("page-failed")),
             listening,
-            Limits(per_address=None) if settings.proxy_header else Limits(),
+            Limits(per_address=None) if settings.behind_proxy else Limits(),
             certificate=settings.certificate,
             started=lambda url: log("started", f"console at {origins[0]}", url=origins[0], listens=url),
         )

@@ -37,7 +37,7 @@ _DATASET: Final = (
 )  # fmt: skip
 _LISTENING: Final = ("host", "port", "origins", "certificate", "certificate-key", "proxies")
 _ANSWERS: Final = ("step", "first", "doublings", "per-analyst", "total")
-_SIGN_IN: Final = ("hours", "proxy-header", "oidc")
+_SIGN_IN: Final = ("hours", "proxy-header", "proxy-secret-file", "oidc")
 _OIDC: Final = (
     "issuer", "client-id", "client-secret-file", "redirect-uri", "claim", "members", "ask-for",
 )  # fmt: skip
@@ -73,6 +73,8 @@ class ConsoleSettings:
         Addresses of proxies whose header is believed.
     proxy_header : str
         Of the header that names who signed in at a proxy; "" believes none.
+    proxy_secret : bytes, optional
+        Which that proxy sends along, where others can connect from its address.
     oidc : OidcSettings, optional
         An OpenID Connect provider that signs members in.
     hours : float
@@ -94,6 +96,7 @@ class ConsoleSettings:
     certificate: tuple[Path, Path] | None = None
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     proxy_header: str = ""
+    proxy_secret: bytes | None = field(default=None, repr=False)
     oidc: OidcSettings | None = None
     hours: float = 8.0
     grid: TimeGrid = field(default_factory=TimeGrid)
@@ -103,6 +106,18 @@ class ConsoleSettings:
         if not self.origins and self.host not in _OWN:
             found = f"there are none for {self.host}"
             _check.refuse_state("origins", "be stated", found, 'such as ["https://console.example"]')
+
+        if self.proxy_secret is not None and not self.proxy_header:
+            found = "there is a secret without one"
+            _check.refuse_state("proxy_header", "be stated with proxy_secret", found, "name the header")
+
+    @property
+    def behind_proxy(self) -> bool:
+        """Whether all browsers come from a proxy's address: one that signs them in, or that has the TLS."""
+        no_own_tls = self.certificate is None
+        return bool(self.proxy_header) or (
+            no_own_tls and any(one.startswith("https:") for one in self.origins)
+        )
 
     @property
     def tokens(self) -> Path:
@@ -135,6 +150,7 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
         found = "one of certificate and certificate-key comes alone"
         _check.refuse_state(listening.where(), "set both or none", found, "set both, or a proxy with TLS")
     origins = listening.get("origins", _origins, ())
+    proxy_secret = sign_in.place("proxy-secret-file")
     default = ConsoleSettings(ledger=address, folder=Path())
     grid = {
         "step": answers.get("step", number_above_zero, default.grid.step),
@@ -161,6 +177,9 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
         "certificate": None if pair[0] is None or pair[1] is None else (pair[0], pair[1]),
         "proxies": listening.get("proxies", _texts, default.proxies),
         "proxy_header": sign_in.get("proxy-header", text, ""),
+        "proxy_secret": None
+        if proxy_secret is None
+        else _secret(sign_in.where("proxy-secret-file"), proxy_secret).encode(),
         "oidc": _oidc(sign_in, origins),
         "hours": sign_in.get("hours", number_above_zero, default.hours),
     }

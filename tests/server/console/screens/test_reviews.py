@@ -58,12 +58,14 @@ def test_what_is_not_signed_is_not_approved(office: Office, key: Ed25519PrivateK
     wrong = Approval.from_json(statement).sign(Ed25519PrivateKey.generate()).hex()
     altered = statement.replace("confirmed", "confirmed all")
     right = Approval.from_json(statement).sign(key).hex()
+    own = office.console.ledger.reviews.approval(1, by="rita", comment="without the checklist")
     for form in (
         {"statement": statement, "signature": wrong},
         {"statement": statement, "signature": "not hex"},
         {"statement": altered, "signature": right},
         {"statement": "{}", "signature": right},
         {"signature": right},
+        {"statement": own.to_json(), "signature": own.sign(key).hex()},
     ):
         refused = office.post("rita", "/review/1/approve", form)
         assert refused.status == 400, form

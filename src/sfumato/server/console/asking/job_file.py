@@ -58,8 +58,8 @@ ACTIVE: Final = "(state IN ('charging', 'queued', 'running') OR (ends > ? AND st
 """Which jobs have not ended as they are shown, as one that was refused has at once.
 
 It takes the last step that has ended. Beside it a column is written with a plus, so that SQLite takes the few
-jobs by the indices of these, and not the long history of an analyst; a cross join begins with the table that is
-named first."""
+jobs by the indices of these, and not the long history of an analyst; a cross join begins with the table that
+is named first."""
 
 
 @final

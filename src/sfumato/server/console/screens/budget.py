@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from sfumato.server.console.access.permissions import Action
-from sfumato.server.console.asking.forecast import forecast
+from sfumato.server.console.forecasts import DAYS
 from sfumato.server.console.pages.answer import Answer, Page
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
@@ -16,17 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SCREENS"]
 
-_DAYS: Final = 30
-
 
 def _show(console: Console, _: Visit) -> Answer:
     """Show all accounts, and how far the log has gone since a head of it was taken away."""
     ledger = console.ledger
-    accounts = forecast(ledger, now=datetime.now(UTC), days=_DAYS)
     exported = console.heads.last()
     facts = {
-        "accounts": accounts,
-        "days": _DAYS,
+        "accounts": console.forecasts.accounts(),
+        "days": DAYS,
         "exported": exported,
         "charges_since": None if exported is None else ledger.head().charges - exported.head.charges,
         "unit": ledger.privacy_unit,

@@ -35,6 +35,9 @@ CHECKLIST: Final = (
 )
 """What a reviewer confirms before signing: the name that the signed comment carries, and the words."""
 
+_CONFIRMED: Final = f"confirmed: {', '.join(name for name, _ in CHECKLIST)}"
+"""The last line of what a reviewer signs here."""
+
 Step: TypeAlias = Literal["return", "publish", "withdraw"]
 
 _SIGNATURE: Final = re.compile(r"[0-9a-fA-F]{128}")
@@ -97,8 +100,7 @@ def confirmed_approval(
     for name, words in CHECKLIST:
         if name not in confirmed:
             _check.refuse_state("the checklist", "be confirmed line by line", f"not: {words}", "or return it")
-    lines = f"confirmed: {', '.join(name for name, _ in CHECKLIST)}"
-    said = "\n".join(filter(None, (comment, lines)))
+    said = "\n".join(filter(None, (comment, _CONFIRMED)))
     return console.ledger.reviews.approval(number, by=by, comment=said)
 
 
@@ -121,6 +123,9 @@ def approve_release(console: Console, number: int | None, *, by: str, statement:
     if approval.by != by or approval.number != number:
         found = f"it is one of release {approval.number} by {approval.by!r}"
         _check.refuse_state("statement", "be yours, about this release", found, "begin again from the review")
+    if approval.comment.rpartition("\n")[2] != _CONFIRMED:
+        found = "it does not confirm the checklist"
+        _check.refuse_state("statement", "be one that was shown", found, "begin again from the review")
     if not _SIGNATURE.fullmatch(signature):
         _check.refuse("signature", "be 128 hexadecimal digits", signature, "'sfumato review sign' prints it")
     console.ledger.reviews.approve(approval, bytes.fromhex(signature))
