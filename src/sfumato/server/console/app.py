@@ -113,7 +113,9 @@ def _routed(screens: Sequence[Screen], endpoints: Endpoints, signing: SignInPage
     routes.append(Route("/static/console.css", _style(), methods=["GET"]))
     routes.append(Route("/", endpoints.home, methods=["GET"]))
     handlers = {HTTPException: endpoints.refused, Exception: endpoints.failed}
-    return Starlette(routes=routes, exception_handlers=handlers)
+    made = Starlette(routes=routes, exception_handlers=handlers)
+    made.router.redirect_slashes = False  # each page has one address
+    return made
 
 
 def _style() -> Endpoint:

@@ -16,7 +16,7 @@ from sfumato.errors import BudgetExceeded, LedgerUnavailable, ParameterError, Qu
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
-from sfumato.server.console.guard.csrf import form_token
+from sfumato.server.console.guard.csrf import FORM, form_token
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
 from sfumato.server.console.pages.rendering import Renderer
 from sfumato.server.console.pages.screen import Screen
@@ -154,7 +154,7 @@ class Endpoints:
         html = self._renderer.html(
             answer,
             identity_of(request.scope),
-            path=request.url.path,
+            path=request.scope["path"],
             csrf=partial(form_token, request.scope),
         )
         return Response(html, status_code=answer.status, media_type="text/html; charset=utf-8")
@@ -177,13 +177,18 @@ def _document(answer: Document) -> Response:
 
 
 async def fields_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form: its texts, the first of each name.
+    """Return the fields of a form, the first of each name; a body of another kind has none.
 
     Parameters
     ----------
     request : Request
     """
     found: dict[str, str] = {}
+    kind = header_of(request.scope, b"content-type").partition(b";")[0].strip().lower()
+    if (
+        kind != FORM
+    ):  # no page sends another, and the reader of multipart forms writes of them to the error output
+        return found
     async with request.form(max_files=0, max_fields=_FIELDS) as form:
         for name, value in form.multi_items():
             if isinstance(value, str):

@@ -359,6 +359,6 @@ def _require_cost(proposal: Proposal, at_most: Mapping[str, float] | None) -> No
         return
     for unit, cost in proposal.cost.items():
         shown = at_most.get(unit, 0.0)
-        if cost > shown:
+        if not cost <= shown:  # which NaN is not
             remedy = "look at the new price, and ask again"
             _check.refuse_state("cost", f"be at most {shown!r} {unit}", f"it is {cost!r} by now", remedy)

@@ -33,15 +33,16 @@ from sfumato.server.console.access.cookies import SESSION, read_cookie, written_
 from sfumato.server.console.access.identity import by_bearer, identity_of
 from sfumato.server.console.guard.bodies import body_of
 
-__all__ = ["FIELD", "HEADER", "CsrfGuard", "form_token"]
+__all__ = ["FIELD", "FORM", "HEADER", "CsrfGuard", "form_token"]
 
 FIELD: Final = "csrf_token"
 """The form's field that holds the token."""
+FORM: Final = b"application/x-www-form-urlencoded"
+"""The kind of body that forms of its pages have."""
 HEADER: Final = b"x-csrf-token"
 """The header that may hold it instead, for a script of an own page."""
 _KEY: Final = "sfumato.csrf"
 _SAFE: Final = ("GET", "HEAD")
-_FORM: Final = b"application/x-www-form-urlencoded"
 _FIELDS: Final = 1000
 
 
@@ -146,7 +147,7 @@ def _navigates(scope: Connection) -> bool:
 def _shown(scope: Connection) -> bytes:
     """Return the token that a request has, empty if it is not exactly one."""
     shown = headers_of(scope, HEADER)
-    if not shown and header_of(scope, b"content-type").partition(b";")[0].strip().lower() == _FORM:
+    if not shown and header_of(scope, b"content-type").partition(b";")[0].strip().lower() == FORM:
         try:
             fields = parse_qsl(body_of(scope).decode("ascii"), max_num_fields=_FIELDS)
         except ValueError:
