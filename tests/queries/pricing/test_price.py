@@ -244,6 +244,13 @@ def test_an_epsilon_out_of_reach_is_refused() -> None:
         _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-30, max_groups_contributed=1")
 
 
+@cases("epsilon", ["5e-324", "1e-310", "1e-160", "1e-100"])
+def test_an_epsilon_whose_noise_is_no_float_is_refused(epsilon: str) -> None:
+    for delta in ("0", "1e-9"):
+        with pytest.raises(OptionError, match="epsilon must leave the noise"):
+            _priced("COUNT(*) AS n", f"epsilon={epsilon}, delta={delta}")
+
+
 @cases("strategy", ["", ", group_selection_strategy=GAUSSIAN_THRESHOLD"])
 @cases("delta", ["5e-324", "1e-323", "1e-310"])
 def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) -> None:

@@ -53,6 +53,7 @@ privacy-unit = "id"
 epsilon = 1.0
 [answers]
 step = 0.05
+per-analyst = 64
 """
 
 
