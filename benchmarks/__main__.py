@@ -14,6 +14,7 @@ BENCHMARKS = {
     "audit": "benchmarks.auditing",
     "audit-power": "benchmarks.audit_power",
     "bounds": "benchmarks.bounds",
+    "console": "benchmarks.console",
     "console-times": "benchmarks.console_times",
     "federated": "benchmarks.federated",
     "games": "benchmarks.games",

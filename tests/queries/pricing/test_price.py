@@ -248,6 +248,13 @@ def test_an_epsilon_out_of_reach_is_refused() -> None:
             _priced(select, "epsilon=5e-324, delta=1e-300, max_groups_contributed=1, max_rows_per_group=1")
 
 
+@cases("epsilon", ["5e-324", "1e-310", "1e-160", "1e-100"])
+def test_an_epsilon_whose_noise_is_no_float_is_refused(epsilon: str) -> None:
+    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={epsilon}, delta=0) COUNT(*) AS n FROM data"
+    with pytest.raises(OptionError, match="epsilon must leave the noise"):
+        price(read(text, _CATALOG))
+
+
 @cases("strategy", ["", ", group_selection_strategy=GAUSSIAN_THRESHOLD"])
 @cases("delta", ["5e-324", "1e-323", "1e-310"])
 def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) -> None:

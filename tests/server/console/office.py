@@ -6,10 +6,10 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -23,7 +23,7 @@ from sfumato.server.console.console import Console
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.settings import ConsoleSettings
 
-__all__ = ["COUNT", "MEMBERS", "Office", "Reply", "ask", "hidden_field", "make_ledger"]
+__all__ = ["COUNT", "MEMBERS", "ORIGIN", "Office", "Reply", "ask", "hidden_field", "make_ledger"]
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.25, delta=0) COUNT(*) AS n FROM data"
 MEMBERS = {"carl": Role.CURATOR, "ada": Role.ANALYST, "rita": Role.REVIEWER, "otto": Role.AUDITOR}
@@ -142,41 +142,48 @@ class Office:
         headers = [(b"host", ORIGIN.partition("//")[2].encode()), *headers]
         if name:
             headers.append((b"authorization", f"Bearer {self.tokens[name]}".encode()))
-        place, _, query = path.partition("?")
+        return asyncio.run(self.answer(method, path.encode(), headers, [body], host=False))
+
+    async def answer(
+        self,
+        method: str,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        body: Sequence[bytes] = (b"",),
+        *,
+        host: bool = True,
+    ) -> Reply:
+        """Return the answer to any request, whose body comes in pieces."""
+        own = [(b"host", ORIGIN.partition("//")[2].encode()), (b"accept", b"text/html")] if host else []
+        place, _, query = target.partition(b"?")
         scope: dict[str, Any] = {
             "type": "http",
             "http_version": "1.1",
             "method": method,
             "scheme": "http",
-            "path": place,
-            "raw_path": place.encode(),
-            "query_string": query.encode(),
+            "path": unquote(place.decode("latin-1")),
+            "raw_path": place,
+            "query_string": query,
             "root_path": "",
-            "headers": headers,
+            "headers": [*own, *headers],
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 2),
         }
-        return asyncio.run(self._answer(scope, body))
-
-    async def _answer(self, scope: dict[str, Any], body: bytes) -> Reply:
-        sent: list[Any] = []
-
-        given = False
+        pieces, sent = list(body), list[Any]()
 
         async def receive() -> dict[str, Any]:
-            nonlocal given
-            if given:
+            if not pieces:
                 await asyncio.Event().wait()  # the client stays, and says no more
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            piece = pieces.pop(0)
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
         async def send(message: Any) -> None:
             sent.append(message)
 
         await self.app(scope, receive, send)
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        got = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(message.get("body", b"") for message in sent[1:])
-        return Reply(sent[0]["status"], headers, content)
+        return Reply(sent[0]["status"], got, content)
 
 
 def hidden_field(text: str, name: str) -> str:

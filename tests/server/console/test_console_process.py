@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -16,59 +12,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
+from tests.server.console.processes import Answered, Running, running
 
 
-class Answered(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: http.client.HTTPMessage
-    text: str
-
-
-class Running(NamedTuple):
-    """A process, and where it listens."""
-
-    port: int
-    process: subprocess.Popen[str]
-
-    def ask(self, method: str, path: str, body: str = "", **headers: str) -> Answered:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        sent = {"host": f"localhost:{self.port}", "accept": "text/html", **headers}
-        if method == "POST":
-            sent |= {"content-type": "application/x-www-form-urlencoded"}
-        connection.request(
-            method, path, body, {name.replace("_", "-"): value for name, value in sent.items()}
-        )
-        reply = connection.getresponse()
-        found = Answered(reply.status, reply.headers, reply.read().decode())
-        connection.close()
-        return found
-
-    @property
-    def origin(self) -> str:
-        """Of its own pages."""
-        return f"http://localhost:{self.port}"
-
-
-@pytest.fixture
-def running(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Running]:
-    """A console of its own process."""
+@pytest.fixture(name="running")
+def console(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Running]:
+    """A console without data of its own process."""
     (tmp_path / "console.toml").write_text('ledger = "people.ledger"\ntitle = "A town"\n')
-    main = "from sfumato.cli.main import main; main()"
-    command = [sys.executable, "-c", main, "console", "serve", str(tmp_path / "console.toml"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        first = process.stdout.readline()
-        assert "console at http://localhost:" in first, process.stderr.read()
-        yield Running(int(first.rpartition(":")[2]), process)
-    finally:
-        process.kill()
-        process.wait(60)
-        process.stdout.close()
-        process.stderr.close()
+    with running(tmp_path / "console.toml") as made:
+        yield made
 
 
 def _cookie(answered: Answered) -> str:
@@ -118,6 +70,4 @@ def test_wrong_hosts_and_methods_get_nothing(running: Running) -> None:
     assert running.ask("PUT", "/releases").status >= 400
     assert running.ask("GET", "/releases/" + "9" * 5000).status == 404
     assert running.ask("GET", "/releases", authorization="Bearer nonsense").status == 401
-    running.process.terminate()
-    output, errors = running.process.communicate(timeout=30)
-    assert output + errors == ""
+    assert running.printed() == ""

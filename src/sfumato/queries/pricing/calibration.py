@@ -67,6 +67,7 @@ AnyMechanism: TypeAlias = NoiseMechanism | BinMechanism
 _SCALE_GRID = 1 << 24  # other scales become multiples of 2**-24, so that their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
 _SELECTION_PART = 0.375  # of delta; both noise and threshold of Gaussian noise are smaller than with a half
+_LARGEST_FACTOR = 2**256  # beyond all samplers, and a float by far
 _FAR = math.log(1.25)  # the closed forms are off by up to a ninth, where noise is a step wide
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 _LARGEST_FACTOR = Fraction(2) ** 900  # beyond it numbers overflow; the grid refuses far less
@@ -237,9 +238,13 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
 
 
 def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
-    """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
+    """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise.
+
+    None where it is far beyond all samplers, and perhaps no float.
+    """
     if distribution is not NoiseDistribution.GAUSSIAN:
-        return 1 / drawn_epsilon(demand.epsilon)
+        factor = 1 / drawn_epsilon(demand.epsilon)
+        return factor if factor < _LARGEST_FACTOR else None
     delta = demand.delta - (_selection_delta(distribution, demand) if demand.unknown_groups else 0.0)
     try:
         stddev = analytic_gaussian_stddev(sensitivity=demand.norm, epsilon=demand.epsilon, delta=delta)

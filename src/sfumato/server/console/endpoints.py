@@ -169,7 +169,7 @@ class Endpoints:
         html = self._renderer.html(
             answer,
             identity_of(request.scope),
-            path=request.url.path,
+            path=request.scope["path"],
             csrf=partial(form_token, request.scope),
         )
         return Response(html, status_code=answer.status, media_type="text/html; charset=utf-8")
