@@ -23,7 +23,7 @@ from tests.server.console.test_app import EXPECTED
 
 __all__ = ["ALLOWED", "Attacker"]
 
-ALLOWED = {200, 303, 400, 401, 403, 404, 405, 408, 409, 410, 413, 421, 429}
+ALLOWED = {200, 303, 400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 421, 429}
 """What may be answered; never 500."""
 
 TEXTS: tuple[bytes, ...] = (

@@ -141,7 +141,7 @@ def _by_path(of_api: Handler, of_pages: Handler) -> Handler:
     """Return what answers an error in the form that its path's callers read."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        chosen = of_api if request.url.path.startswith(_API) else of_pages
+        chosen = of_api if request.scope["path"].startswith(_API) else of_pages
         return await chosen(request, error)
 
     return answer
