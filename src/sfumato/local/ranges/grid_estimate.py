@@ -20,6 +20,7 @@ from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.range_share import RangeShare, around, range_indices
 from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import draw_map
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["GridErrorModel", "GridEstimate"]
@@ -241,6 +242,32 @@ class GridEstimate(FrequencyShares):
             Its estimated share, after whatever steps were taken.
         """
         return float(self.frequencies.ravel()[self.domain.codes([(first, second)])[0]])
+
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
+        """Draw the shares as a map of colours, with the widest interval in its title; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The first values go upwards, and the second ones to the right.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        lower, upper, _ = self.interval(level)
+        names = (self.domain.first.values, self.domain.second.values)
+        ax = draw_map(self.frequencies, names, ax=ax, label="share")
+        ax.set_title(f"{100 * level:g} % intervals are at most {(upper - lower).max():.2g} wide")
+        return ax
 
     def _variance(self, first: Places, last: Places) -> Array:
         """Return variances with the distribution that was found, made to lie between 0 and 1."""

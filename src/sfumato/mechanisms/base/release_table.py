@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import MissingExtra
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, draw_line
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "rows_of"]
+__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "drawn_few", "rows_of"]
 
 _EDGES: Final = ["lower_edge", "upper_edge"]
 
@@ -120,9 +120,8 @@ def drawn(rows: Rows, ax: Any = None) -> Any:
         ax.bar(left, value, right - left, align="edge", yerr=halves, edgecolor="white")
         return ax
     if names == ["quantile"]:
-        ax.plot(table["quantile"], value, marker="o")
-        if halves is not None:
-            ax.fill_between(table["quantile"], value - below, value + above, alpha=0.3)
+        band = None if halves is None else Interval(value - below, value + above)
+        draw_line(table["quantile"], value, band, ax=ax)
         ax.set_xlabel("quantile")
         return ax
     if not names or names == ["entry"]:
@@ -137,6 +136,38 @@ def drawn(rows: Rows, ax: Any = None) -> Any:
     ax.bar(range(value.size), value, yerr=halves, capsize=3)
     ax.set_xticks(range(value.size), texts, rotation=45 if value.size > 6 else 0)
     ax.set_xlabel(between.join(names).replace("_", " "))
+    return ax
+
+
+def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -> Any:
+    """Draw the first rows as `drawn` does, with a title that says so if there are more; return the axes.
+
+    Parameters
+    ----------
+    rows : Rows
+    most : int
+        How many are drawn at most.
+    ax : matplotlib.axes.Axes, optional
+        New ones if left out.
+    of : int, optional
+        How many there are, where ``rows`` has the first ones only.
+
+    Raises
+    ------
+    ParameterError
+        If ``most`` is no integer of at least 1.
+    MissingExtra
+        If matplotlib is absent and no axes are given.
+    """
+    most = _check.integer("most", most, minimum=1)
+    count = len(rows.value) if of is None else of
+    labels = {name: label[:most] for name, label in rows.labels.items()}
+    ends = rows.ends
+    if ends is not None:
+        ends = Interval(np.asarray(ends.lower)[:most], np.asarray(ends.upper)[:most])
+    ax = drawn(Rows(labels, rows.value[:most], ends), ax)
+    if count > most:
+        ax.set_title(f"the first {most} of {count:,} rows")
     return ax
 
 
