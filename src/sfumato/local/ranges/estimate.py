@@ -371,8 +371,8 @@ class RangeEstimate(TabledShares):
             If matplotlib is absent and no axes are given.
         """
         if isinstance(self.domain, Bins) and not cumulative:
-            ends = (self.domain.edges[:-1].tolist(), self.domain.edges[1:].tolist())
-            edges = dict(zip(("lower_edge", "upper_edge"), ends, strict=True))
+            lower, upper = self.domain.edges[:-1].tolist(), self.domain.edges[1:].tolist()
+            edges = {"lower_edge": lower, "upper_edge": upper}
             ax = drawn(Rows(edges, self.frequencies, self.interval(level)), ax)
         else:
             share = self.cdf().share if cumulative else self.frequencies
