@@ -9,6 +9,8 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._display import Cell, html_table, shown
+from sfumato.local.base.report_facts import report_facts
 from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
@@ -25,6 +27,8 @@ from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["GridErrorModel", "GridEstimate"]
 
+_ROWS: Final = 20
+_COLUMNS: Final = 8
 _BLOCK: Final = 1 << 12
 _SIGNS: Final = (-1.0, 2.0, -1.0)
 _MASS: Final = (-1.0, 0.0, 1.0)
@@ -135,6 +139,28 @@ class GridEstimate(FrequencyShares):
         """Estimated variances of the raw frequencies."""
         indices = np.indices(self.raw.shape).reshape(2, -1)
         return self._variance(indices, indices).reshape(self.raw.shape)
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        first, second = self.domain.first.values, self.domain.second.values
+        rows: list[tuple[Cell, ...]] = [
+            (
+                shown(first[row]),
+                *(
+                    (shown(float(self.frequencies[row, at])), f"[{lower[row, at]:.4g}, {upper[row, at]:.4g}]")
+                    for at in range(min(len(second), _COLUMNS))
+                ),
+            )
+            for row in range(min(len(first), _ROWS))
+        ]
+        left = self.raw.size - len(rows) * min(len(second), _COLUMNS)
+        return html_table(
+            f"Estimated shares of pairs, of {self.reports:,} reports",
+            ("", *map(shown, second[:_COLUMNS])),
+            rows,
+            more=f"and {left:,} more pairs" if left else "",
+            facts={"in brackets": "95 % intervals"} | report_facts(self.loss, simulated=self.simulated),
+        )
 
     def range(self, lower: Sequence[Any], upper: Sequence[Any]) -> RangeShare[float]:
         """Return the share of the pairs in a rectangle.

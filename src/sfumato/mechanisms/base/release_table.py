@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import Cell, html_table, shown
 from sfumato.errors import MissingExtra
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.interpretation.plotting import axes, draw_line
@@ -18,8 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "drawn_few", "rows_of"]
+__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "drawn_few", "notebook_table", "rows_of"]
 
+_SHOWN: Final = 20
+_PLAIN: Final = (bool, int, float, str, bytes, tuple, Decimal, dt.date, type(None))
 _EDGES: Final = ["lower_edge", "upper_edge"]
 
 Table = dict[str, NDArray[Any]]
@@ -169,6 +174,35 @@ def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -
     if count > most:
         ax.set_title(f"the first {most} of {count:,} rows")
     return ax
+
+
+def notebook_table(rows: Rows, caption: str, facts: Mapping[str, str]) -> str:
+    """Return the first rows as HTML, with their intervals in small letters.
+
+    Raises
+    ------
+    ParameterError
+        If the entries are neither numbers nor names.
+    """
+    if any(not isinstance(each, _PLAIN) for each in rows.value[:_SHOWN].tolist()):
+        _check.refuse_state(
+            "value", "be numbers or names, for a table", "it holds others", "take a part of it"
+        )
+    value, names = rows.value[:_SHOWN], [*rows.labels, "value"]
+    columns = [list(map(shown, label[:_SHOWN])) for label in rows.labels.values()]
+    numbers: list[Cell] = list(map(shown, value.tolist()))
+    if rows.ends is not None:
+        lower, upper = (np.atleast_1d(np.asarray(end))[:_SHOWN].tolist() for end in rows.ends[:2])
+        ends = zip(numbers, lower, upper, strict=True)
+        numbers = [(str(number), f"[{low:.6g}, {high:.6g}]") for number, low, high in ends]
+    left = len(rows.value) - len(value)
+    return html_table(
+        caption,
+        names,
+        zip(*columns, numbers, strict=True),
+        more=f"and {left:,} more" if left else "",
+        facts=facts,
+    )
 
 
 def _fields(value: Any) -> tuple[dict[str, list[str]], NDArray[Any]]:
