@@ -32,8 +32,9 @@ def estimate_html(
 
     Examples
     --------
-    >>> estimate_html("Estimated prevalence", [("prevalence", 0.25, 0.25, (0.2, 0.3))])[126:194]
-    '<td>prevalence</td><td>0.25 <small>[0.2, 0.3]</small></td><td>0.25</td>'
+    >>> shown = estimate_html("Estimated prevalence", [("prevalence", 0.25, 0.25, (0.2, 0.3))])
+    >>> "<td>0.25 <small>[0.2, 0.3]</small></td><td>0.25</td>" in shown
+    True
     """
     if respondents is not None:
         caption = f"{caption}, of {respondents:,} respondents"
