@@ -14,8 +14,9 @@ from tests.run_time import run_time
 if run_time(__name__):
     import pyarrow as pa
 
-    from sfumato import local
+    from sfumato import local, mechanisms
     from sfumato.audit import audit, audit_one_run, audit_precision
+    from sfumato.local import surveys
 
 EVIL = "<script>alert('1')</script>\x1b[2J"
 TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
@@ -123,6 +124,65 @@ def test_estimates() -> None:
     assert "95 % interval" in page(mean)
     ranges = local.HierarchicalHistogram(epsilon=2.0, domain=local.Domain(range(16)))
     assert "\n0\n" in page(ranges.simulate([10] * 16, rng=1))
+
+
+def test_releases_of_mechanisms() -> None:
+    texts = mechanisms.Histogram(categories=(EVIL, *map(str, range(29))))
+    release = mechanisms.Laplace.for_query(texts, epsilon=1.0).release([EVIL] * 50, rng=1)
+    shown = page(release)
+    lower, upper, _ = release.interval()
+    first = f"{release.value[0]} [{lower[0]:g}, {upper[0]:g}]".replace(" ", " \n", 1)
+    assert f"category\nvalue\n<script>alert('1')</script>\\x1b[2J\n{first}\n" in shown
+    assert "and 10 more\nin brackets\n95 % intervals\n" in shown
+    assert f"cost\n{release.loss!r}\nprotected\nadd/remove" in shown
+    assert "nobody is protected" in shown
+    assert f"value\n{release.value[0]}\n" in page(release.map(lambda counts: counts[0]))
+    assert "value\narray of shape (5, 6)" in page(release.map(lambda counts: counts.reshape(5, 6)))
+    assert "value\n30 entries" in page(release.map(lambda counts: [counts] * 30))
+    assert "value\nobject" in page(release.map(lambda counts: object()))
+    assert "entry\nvalue\n0\nb\n1\nNULL" in page(release.map(lambda counts: ["b", None]))
+
+
+def test_pairs_and_what_was_mixed() -> None:
+    grid = local.HaarGrid(epsilon=2.0, domains=(local.Domain([EVIL, "b"]), local.Domain(range(9))))
+    estimate = grid.simulate([100] * 18, rng=1)
+    shown = page(estimate)
+    lower, upper, _ = estimate.interval()
+    assert f"{estimate.frequencies[1, 2]:.4g} " in shown
+    assert f"[{lower[1, 2]:.4g}, {upper[1, 2]:.4g}]" in shown
+    assert "and 2 more pairs" in shown
+    for protocol, word in ((local.shuffle.ShuffledSum, "sum"), (local.shuffle.ShuffledMean, "mean")):
+        asked = protocol(epsilon=1.0, delta=1e-6, clients=10, bounds=(0.0, 1.0))
+        aggregator = asked.aggregator()
+        aggregator.add_batch(asked.randomize_batch([0.25] * 10, rng=1))
+        found = aggregator.estimate()
+        low, high, _ = found.interval()
+        assert f"{word}\n{found.value:.6g}\n95 % interval\n{low:.6g} to {high:.6g}\n" in page(found)
+        assert f"{word}\nnan" in page(asked.aggregator().estimate())
+
+
+def test_surveys() -> None:
+    warner = surveys.Warner(truth="3/4")
+    one, other = (warner.estimate({"yes": yes, "no": 1000 - yes}) for yes in (400, 500))
+    lower, upper, _ = one.interval()
+    shown = page(one)
+    assert "Estimated prevalence, of 1,000 respondents" in shown
+    assert f"prevalence\n{one.prevalence:.4g} \n[{lower:.4g}, {upper:.4g}]\n" in shown
+    assert f"each report\nepsilon {warner.epsilon:.4g}"[:24] in shown
+    gap = surveys.PrevalenceDifference(first=one, second=other)
+    assert f"difference\n{gap.difference:.4g} \n" in page(gap)
+    forced = surveys.ForcedCategory(names=(EVIL, "once", "often"), truth="3/5")
+    shares = forced.estimate({EVIL: 500, "once": 300, "often": 200})
+    assert f"once\n{shares.shares[1]:.4g} \n" in page(shares)
+    assert "at once" in page(surveys.SharesDifference(first=shares, second=shares))
+    twice = surveys.Kuk(true="4/5", false="1/5").repeated(2).estimate({0: 530, 1: 320, 2: 150})
+    assert f"{twice.shares[1]:.4g} \n" in page(twice)
+    number = surveys.UnrelatedNumber(lower=0, upper=2, truth="3/4", other={0: "1/3", 1: "1/3", 2: "1/3"})
+    assert "mean\n0.4 \n" in page(number.estimate({0: 600, 1: 250, 2: 150}))
+    cheating = surveys.CheatingDetection(yes=("1/4", "3/4"))
+    assert "cheaters\n0.3 \n" in page(cheating.estimate({"yes": 325, "no": 675}, {"yes": 575, "no": 425}))
+    lying = surveys.StochasticLieDetector(truth=("1/6", "5/6"))
+    assert "prevalence\n0.28 \n" in page(lying.estimate({"yes": 860, "no": 140}, {"yes": 380, "no": 620}))
 
 
 def test_audits() -> None:

@@ -16,6 +16,9 @@ from sfumato.errors import ParameterError
 from tests.run_time import run_time
 
 if run_time(__name__):
+    import pyarrow as pa
+
+    from sfumato import anonymity
     from sfumato.session import progress as of_queries
     from sfumato.session import terminal_progress
 
@@ -115,3 +118,23 @@ def test_an_audit_counts_runs_that_are_planned_by_public_numbers() -> None:
 def test_something_else_is_refused() -> None:
     with pytest.raises(ParameterError, match="progress must be a function, True, False or None"):
         audited(progress="yes")
+
+
+def test_anonymity_shows_what_is_decided(cell: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"age": [20, 20, 30, 30, 50, 50]})
+    plain = anonymity.Microdata(table, quasi_identifiers=["age"])
+    leveled = anonymity.Microdata(table, quasi_identifiers={"age": anonymity.Intervals((20, 40))})
+    for call, words in (
+        (lambda **given: anonymity.mondrian(plain, 2, **given), "recoding by Mondrian, rows, 6 of 6"),
+        (lambda **given: anonymity.recode_locally(leveled, 2, **given), "recoding locally, rows, 6 of 6"),
+        (lambda **given: anonymity.generalize(leveled, 2, **given), "generalizing, nodes of the lattice, "),
+    ):
+        cell.clear()
+        call()
+        assert any(line.startswith(words) for line in cell), cell
+        assert cell[-1] == ""
+        cell.clear()
+        call(progress=False)
+        assert cell == []
+        with pytest.raises(ParameterError, match="progress must be a function, True, False or None"):
+            call(progress="yes")

@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from sfumato import _check
-from sfumato._progress import shown_progress
 from sfumato._wire import Format
 from sfumato.anonymity.generalization.full_domain import generalize as optimum
 from sfumato.anonymity.hierarchies.dates import Dates
@@ -134,8 +133,7 @@ def generalize(
     if output.suffix not in {".parquet", ".csv"}:
         _check.refuse("--output", "end in .parquet or .csv", str(output), "name a file of one of them")
     models = [_model(kind, number) for kind, number in _pairs("--model", model, "KIND:COLUMN=NUMBER")]
-    with shown_progress(None, "nodes of the lattice") as show:
-        best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=show)
+    best = optimum(data, k, suppression=suppression, loss=loss, models=models)
     best.write(output)
     hidden = int(best.suppressed.sum())
     found = {"levels": best.levels, "loss": best.loss, "classes": best.classes, "suppressed": hidden}

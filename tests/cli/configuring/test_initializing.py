@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tomllib
 from itertools import pairwise
@@ -11,11 +12,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import sfumato
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.cli.opening import open_session
 from sfumato.cli.process.settings import SETTINGS
 from sfumato.cli.process.shared_options import options_of
+from sfumato.server.console.access.oidc_settings import OidcSettings
+from sfumato.server.console.settings import OIDC_BACK, ConsoleSettings, read_settings
+from sfumato.server.console.settings import SETTINGS as CONSOLE
 from sfumato.server.hosting.collection_settings import PLAIN, SHUFFLED, CollectionKind
 from sfumato.server.hosting.configuration import Configuration
 from sfumato.server.hosting.service_settings import SETTINGS as SERVICE
@@ -107,7 +112,8 @@ def checked(kind: CollectionKind) -> None:
     assert found["default"] == "week-7"
     whole = tomllib.loads(switched(text))
     assert tuple(name for name in whole if name != "collections") == tuple(SERVICE)
-    assert set(whole["collections"]["week-7"]) == set(kind.known) - {"keys"}
+    assert set(whole["collections"]["week-7"]) == set(kind.known) - {"keys", "analyst-keys"}
+    assert all(f"[[collections.NAME.{name}]]" in text for name in set(kind.known) & {"keys", "analyst-keys"})
 
 
 def test_of_a_service_of_plain_reports(here: Path) -> None:
@@ -126,6 +132,35 @@ def test_of_a_shuffler(here: Path) -> None:
     checked(SHUFFLED)
 
 
+def test_of_the_console(here: Path) -> None:
+    done("init", "console")
+    text = Path("console.toml").read_text()
+    assert read_settings(Path("console.toml")) == ConsoleSettings(
+        ledger="people.ledger", folder=Path("console")
+    )
+    (here / "client.secret").write_text("quiet")
+    (here / "domain.toml").write_text("[age]\nvalues = [0, 1]\n")
+    Path("console.toml").write_text(switched(text))
+    whole = tomllib.loads(switched(text))
+    oidc = whole["sign-in"].pop("oidc")
+    tables = {"": {name: each for name, each in whole.items() if not isinstance(each, dict)}}
+    tables |= {name: each for name, each in whole.items() if isinstance(each, dict)} | {"sign-in.oidc": oidc}
+    assert {name: tuple(each) for name, each in tables.items()} == dict(CONSOLE)
+    found = read_settings(Path("console.toml"))
+    own = ConsoleSettings(ledger="", folder=Path())
+    assert (found.host, found.port, found.title, found.hours) == (own.host, own.port, own.title, own.hours)
+    assert (found.grid, found.jobs, found.proxies) == (own.grid, own.jobs, own.proxies)
+    assert found.oidc is not None
+    stated = OidcSettings(
+        issuer="https://id.example", client_id="c", redirect_uri="https://c.example" + OIDC_BACK
+    )
+    assert (found.oidc.claim, found.oidc.ask_for) == (stated.claim, stated.ask_for)
+    names = set(inspect.signature(sfumato.connect).parameters)
+    assert {name.replace("-", "_") for name in whole["dataset"]} - {"domains"} <= names
+    said = defaults(text)
+    assert (said["port"], said["step"], said["total"]) == (own.port, own.grid.step, own.jobs.total)
+
+
 def test_nothing_is_overwritten_and_refusals_say_why(here: Path) -> None:
     found = json.loads(done("init", "--json"))
     assert (found["format"], found["output"]) == ("sfumato.configuration-written", "sfumato.toml")
@@ -133,6 +168,7 @@ def test_nothing_is_overwritten_and_refusals_say_why(here: Path) -> None:
         (("init",), "output must be a new file, got 'sfumato.toml'"),
         (("init", "local"), "the files must be named"),
         (("init", "session", "x"), "the files must be left out"),
+        (("init", "console", "x"), "the files must be left out"),
         (("init", "shuffle", "x"), "--key must be given for shuffle"),
         (("init", "local", "x", "--key", "k"), "--key must be given for shuffle"),
         (("init", "local", "x.json", "y/x.json"), "the files must have names of their own"),

@@ -95,6 +95,21 @@ def test_an_approval_is_signed_away_from_the_ledger(ledger: Path, tmp_path: Path
     assert "must be" in failed("review", "sign", tmp_path / "statement", "--key", key)
 
 
+def test_a_key_that_others_can_read_signs_nothing(ledger: Path, tmp_path: Path) -> None:
+    key = tmp_path / "rita.pem"
+    public_key = answered("review", "keygen", key).strip()
+    answered("members", "key", ledger, "rita", public_key, "--by", "carl")
+    answered("review", "request", ledger, 2, "--by", "ada")
+    for mode in (0o640, 0o604):
+        key.chmod(mode)
+        said = failed("review", "approve", ledger, 2, "--by", "rita", "--key", key)
+        assert "key must be a file that its owner alone can read" in " ".join(said.split())
+    with Ledger.read(ledger) as book:
+        assert book.reviews.of(2).state == "requested"
+    key.chmod(0o400)
+    answered("review", "approve", ledger, 2, "--by", "rita", "--key", key)
+
+
 def test_members_are_listed_with_their_wishes(ledger: Path) -> None:
     with Ledger.manage(ledger) as book:
         book.members.request_budget("ada", Budget.approximate(epsilon=0.75, delta=0.0), purpose="more")

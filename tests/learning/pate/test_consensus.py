@@ -18,6 +18,7 @@ from sfumato.learning.pate.likeliest_outcome import log_tails
 from sfumato.learning.pate.lnmax import LNMax
 from sfumato.privacy import Neighboring
 from tests.cases import cases
+from tests.drawings import line, new_axes
 from tests.learning.pate.label_distribution import label_distribution, vote_divergence
 from tests.learning.pate.published_votes import theorem_6
 
@@ -216,3 +217,16 @@ def test_the_mean_over_the_checks_noise_is_no_bound() -> None:
     assert order / (2 * 2**2) + chance * order / 0.5**2 < 0.6 * exact
     owner = Consensus(aggregator=aggregator, teachers=8, classes=3, order=order)
     assert exact <= owner.costs(votes[None])[0]
+
+
+def test_what_is_drawn_is_the_public_table() -> None:
+    plain = Consensus(aggregator=GNMax(stddev=4), teachers=12, classes=3, order=10.0)
+    ax = plain.plot(new_axes())
+    assert line(ax) == (list(range(13)), plain.table[0].tolist())
+    assert line(ax, 1)[1] == [plain.worst, plain.worst]
+    checked = ConfidentGNMax(threshold=9, check_stddev=4, stddev=4)
+    owner = Consensus(aggregator=checked, teachers=12, classes=3, order=10.0)
+    drawn = np.ma.filled(owner.plot(new_axes()).images[0].get_array(), np.nan)
+    possible = np.tri(13, dtype=bool)
+    assert np.array_equal(drawn[possible], owner.table[possible])
+    assert np.isnan(drawn[~possible]).all()

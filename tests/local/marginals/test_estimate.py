@@ -17,6 +17,7 @@ from sfumato.local.marginals.sampled import SampledMarginals
 from sfumato.privacy import Mixture, Neighboring, Shuffled, SupportResponse
 from tests.cases import cases
 from tests.chance import accepts_only
+from tests.drawings import bars, new_axes, written
 from tests.local.laws import SEVEN_SIGMA, alike, audited, within
 from tests.local.marginals.population import DOMAINS, KINDS, PARTS, counts, protocols, truth
 
@@ -276,3 +277,19 @@ def test_the_bytes_keep_epsilon_and_use_it(which: int, epsilon: float) -> None:
     )
     assert not found.violated
     accepts_only(audited(found), epsilon, nine_tenths=0.9 * epsilon)
+
+
+def test_a_marginal_is_drawn_in_its_own_order() -> None:
+    domains = [Domain(["no", "yes"]), Domain(["small", "large"])]
+    protocol = SampledMarginals.every(2, epsilon=4.0, domains=domains)
+    aggregator = protocol.aggregator()
+    aggregator.add_batch(protocol.randomize_batch([("no", "small"), ("yes", "large")] * 500, rng=1))
+    estimate = aggregator.estimate()
+    ax = estimate.plot(0, 1, ax=new_axes(), level=0.9)
+    assert written(ax) == ["no, small", "no, large", "yes, small", "yes, large"]
+    found = estimate.marginal(0, 1)
+    heights, ends = bars(ax)
+    assert heights == found.frequencies.tolist()
+    lower, upper, _ = found.interval(0.9)
+    np.testing.assert_allclose(ends, np.stack([np.minimum(lower, heights), np.maximum(upper, heights)], 1))
+    assert written(estimate.plot(1, ax=new_axes())) == ["small", "large"]

@@ -16,6 +16,7 @@ from sfumato.local import Bins, Domain, HaarGrid, RandomizedResponse
 from sfumato.local.device import Grid, Randomizer
 from tests.cases import cases
 from tests.chance import accepts_only
+from tests.drawings import new_axes, written
 from tests.local.laws import (
     SEVEN_SIGMA,
     audited,
@@ -279,3 +280,16 @@ def test_wrong_parameters_are_named() -> None:
         protocol.variance(10, [[0, 0]], [[1.0, 1.9]])
     with pytest.raises(ParameterError, match="shares must be"):
         protocol.variance(10, [[0, 0]], [[1, 1]], np.ones((5, 3)))
+
+
+def test_a_map_has_the_shares_upwards_and_to_the_right() -> None:
+    grid = HaarGrid(epsilon=2.0, domains=(Domain(["a", "b"]), Bins([0, 1, 2, 4, 8])))
+    estimate = grid.simulate(np.arange(8) * 500, rng=1)
+    ax = estimate.plot(new_axes(), level=0.9)
+    image = ax.images[0]
+    assert image.get_array().tolist() == estimate.frequencies.tolist()
+    assert image.origin == "lower"
+    assert [each.get_text() for each in ax.get_yticklabels()] == ["a", "b"]
+    assert written(ax) == ["(0.0, 1.0)", "(1.0, 2.0)", "(2.0, 4.0)", "(4.0, 8.0)"]
+    lower, upper, _ = estimate.interval(0.9)
+    assert ax.get_title() == f"90 % intervals are at most {(upper - lower).max():.2g} wide"

@@ -23,6 +23,7 @@ from sfumato.local import (
 from sfumato.privacy import Neighboring, Shuffled
 from tests.cases import cases
 from tests.chance import accepts_only
+from tests.drawings import band, bars, line, new_axes
 from tests.local.laws import SEVEN_SIGMA, alike, audited, covers, have_moments, within
 
 CERTAIN = 1 - 1e-11
@@ -364,3 +365,23 @@ def test_wrong_questions_are_named() -> None:
         told.quantile(1.0)
     with pytest.raises(ParameterError, match="level must be strictly between"):
         told.range(0, 1).interval(1.0)
+
+
+def test_what_is_drawn_are_the_shares_with_their_intervals() -> None:
+    levels = HaarHistogram(epsilon=2.0, domain=Domain(range(5, 13))).simulate([900] * 8, rng=1)
+    ax = levels.plot(new_axes(), level=0.9)
+    assert line(ax) == (list(range(5, 13)), levels.frequencies.tolist())
+    assert band(ax) == [*zip(*(end.tolist() for end in levels.interval(0.9)[:2]), strict=True)]
+    ax = levels.plot(new_axes(), cumulative=True)
+    assert line(ax)[1] == levels.cdf().share.tolist()
+    assert band(ax) == [*zip(*(end.tolist() for end in levels.cdf_bands()[:2]), strict=True)]
+    binned = HaarHistogram(epsilon=2.0, domain=Bins([0, 18, 65, 120])).simulate([500, 900, 600], rng=1)
+    ax = binned.plot(new_axes())
+    assert [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches] == list(binned.domain.values)
+    heights, ends = bars(ax)
+    lower, upper, _ = binned.interval()
+    assert heights == binned.frequencies.tolist()
+    np.testing.assert_allclose(ends, np.stack([np.minimum(lower, heights), np.maximum(upper, heights)], 1))
+    assert line(binned.plot(new_axes(), cumulative=True))[0] == [18.0, 65.0, 120.0]
+    named = HaarHistogram(epsilon=2.0, domain=Domain(["low", "high"])).simulate([500, 900], rng=1)
+    assert line(named.plot(new_axes()))[0] == ["low", "high"]

@@ -21,6 +21,7 @@ from sfumato.local import (
 )
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
+from tests.drawings import bars, new_axes, written
 from tests.local.laws import SEVEN_SIGMA, covers
 
 KINDS: list[Any] = [PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle]
@@ -344,3 +345,17 @@ def test_fragments_have_as_many_buckets_as_there_is_room_for_and_serve() -> None
         (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
         assert bitstogram.buckets == buckets
         assert buckets * strings.base**bitstogram.fragment <= 2**18
+
+
+def test_found_strings_are_drawn_with_their_bands() -> None:
+    protocol = PrefixExtending(epsilon=4.0, strings=Strings(length=4))
+    aggregator = protocol.aggregator()
+    assert not aggregator.estimate().plot(new_axes()).patches  # none is found
+    aggregator.add_batch(protocol.randomize_batch(["oil", "ink", "oil"] * 1_000, rng=1))
+    hitters = aggregator.estimate()
+    columns = hitters.to_dict(0.9)
+    ax = hitters.plot(new_axes(), level=0.9)
+    assert written(ax) == hitters.found == columns["string"]
+    heights, ends = bars(ax)
+    assert heights == columns["frequency"].tolist()
+    np.testing.assert_allclose(ends, np.stack([columns["lower"], columns["upper"]], axis=1))

@@ -18,6 +18,7 @@ from sfumato.errors import BudgetExceeded, LedgerMismatch, ParameterError, Sourc
 from sfumato.mechanisms import BinaryTree
 from sfumato.queries.continual.counter import Counter
 from tests.chance import accepts_only
+from tests.drawings import band, line, new_axes
 
 START, DAYS, GROUPS = dt.date(2026, 1, 1), 12, ["a", "b", "c"]
 
@@ -385,3 +386,19 @@ def test_a_sum_of_nothing_but_zeros_gets_its_noise_as_any_other() -> None:
             noise = released(counter.refresh(START + dt.timedelta(4)), "none")
     assert noise.shape == (4, 3)
     assert len(set(noise.ravel().tolist())) > 6
+
+
+def test_sums_so_far_are_lines_over_the_periods_within_their_intervals() -> None:
+    with session(visits()) as opening:
+        counter = opened(opening)
+        released = counter.refresh(until=START + dt.timedelta(4))
+    rows = released.to_arrow(intervals=True, level=0.9).to_pylist()
+    ax = released.plot(new_axes(), aggregate="spent", level=0.9)
+    for place, group in enumerate(GROUPS):
+        own = [row for row in rows if row["place"] == group]
+        assert ax.lines[place].get_label() == group
+        assert line(ax, place) == ([row["period"] for row in own], [row["spent"] for row in own])
+        assert band(ax, place) == [(row["spent_lower"], row["spent_upper"]) for row in own]
+    assert released.plot(new_axes()).get_ylabel() == "n, so far"
+    with pytest.raises(ParameterError, match="aggregate must be one of 'n', 'spent', got 'm'"):
+        released.plot(new_axes(), aggregate="m")

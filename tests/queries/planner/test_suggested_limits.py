@@ -13,6 +13,7 @@ import sfumato as sf
 from sfumato.errors import BudgetExceeded, LedgerUnavailable, OptionError, ParameterError, SourceError
 from sfumato.privacy import Neighboring
 from sfumato.queries.planner.limit_record import LimitsRecord
+from tests.drawings import band, line, new_axes
 from tests.run_time import run_time
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "queries" / "limits.json"
@@ -203,3 +204,20 @@ def test_a_record_is_read_back_and_another_is_refused() -> None:
         assert old in record.to_bytes()
         with pytest.raises(LedgerUnavailable, match="install a newer sfumato"):
             LimitsRecord.from_bytes(record.to_bytes().replace(old, new))
+
+
+def test_what_a_limit_cuts_off_is_drawn_with_the_error() -> None:
+    with connect() as session:
+        suggested = session.suggest_limits(RIDERS, epsilon=1.0, groups=MONTHS)
+    rows = suggested.to_arrow().to_pylist()
+    ax = suggested.plot(new_axes())
+    for place, column in enumerate(("cut", "error")):
+        assert line(ax, place) == ([row["value"] for row in rows], [row[column] for row in rows])
+        assert band(ax, place) == [(row[f"{column}_lower"], row[f"{column}_upper"]) for row in rows]
+    assert [each.get_label() for each in ax.lines] == [
+        "max_groups_contributed cuts off",
+        "error of n",
+        "recommended: 12",
+    ]
+    with pytest.raises(ParameterError, match="limit must be one of max_groups_contributed, got 'x'"):
+        suggested.plot(new_axes(), limit="x")

@@ -25,6 +25,7 @@ from sfumato.queries.release.truncation import TruncatedShare, Truncation
 from sfumato.session.rendering import render_sql
 from sfumato.session.session import Session
 from tests.chance import accepts_only
+from tests.drawings import bars, new_axes, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
 TEXT = """
@@ -205,3 +206,11 @@ def test_the_example_of_the_guide_runs() -> None:
         release = space["release"]
     assert isinstance(release, TableRelease)
     assert str(release.truncation) in block
+
+
+def test_shares_are_drawn_from_0_to_1() -> None:
+    shares = {"units": TruncatedShare(0.2, 0.1, 0.4, 1), "values": {"n": TruncatedShare(0.0, 0.0, 1.0, 3)}}
+    ax = Truncation(**shares).plot(new_axes())  # type: ignore[arg-type]
+    assert bars(ax) == ([0.2, 0.0], [(0.1, pytest.approx(0.4)), (0.0, 1.0)])
+    assert (written(ax), ax.get_ylim()) == (["units", "values of n"], (0.0, 1.0))
+    assert not Truncation().plot(new_axes()).patches

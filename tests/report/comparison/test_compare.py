@@ -21,6 +21,7 @@ from sfumato.privacy import (
 from sfumato.report.comparison.compare import Comparison, Placed
 from sfumato.report.comparison.deployment_records import deployment_records, record_units
 from tests.cases import cases
+from tests.drawings import line, new_axes
 
 
 def found(comparison: Comparison, name: str) -> Placed:
@@ -136,3 +137,15 @@ def test_what_is_refused() -> None:
         report.compare(1.0, unit="person")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="comparison must be"):
         report.comparison_page(PureDP(1.0))  # type: ignore[arg-type]
+
+
+def test_placed_records_are_drawn_at_their_chances() -> None:
+    comparison = report.compare(PureDP(1.0), unit="user-day")
+    ax = comparison.plot(new_axes())
+    for at, met in enumerate((True, False)):
+        own = [(p, each) for p, each in enumerate(comparison.placed) if (each.meets is True) is met]
+        rights = [each.standing.right for _, each in own if each.standing is not None]
+        assert line(ax, at) == (rights, [place for place, _ in own])
+    assert line(ax, 2)[0] == [comparison.own.right] * 2
+    assert [each.get_text() for each in ax.get_yticklabels()] == [p.record.name for p in comparison.placed]
+    assert ax.yaxis_inverted()  # the strongest on top

@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.synthetic import Categorical, Marginals, MarginalsRelease, ResidualMechanism, TableDomain
 from sfumato.synthetic.marginals.table_counts import CountedRows, table_counts
+from tests.drawings import bars, line, new_axes, written
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -38,7 +39,7 @@ def test_numbers_and_others_are_in_one_column_of_labels() -> None:
 def test_several_marginals_are_no_single_table() -> None:
     mechanism = ResidualMechanism(domain=TableDomain(a=[0, 1]), workload=Marginals.every(1), scale=1)
     released = mechanism.release(pa.table({"a": [0, 1]}), rng=1)
-    asks: list[Any] = [released.table, released.to_pandas, released.plot]
+    asks: list[Any] = [released.table, released.to_pandas]
     for ask in asks:
         with pytest.raises(
             ParameterError, match="value must map to numbers, for a table, but it maps to arrays"
@@ -69,3 +70,21 @@ def test_a_document_has_each_residual_of_its_tables() -> None:
         residuals = [each for place, each in enumerate(document["residuals"]) if place != lost]
         with pytest.raises(ParameterError, match="text must have the residuals of fewer columns"):
             MarginalsRelease.from_json(json.dumps({**document, "residuals": residuals}))
+
+
+def test_a_table_is_drawn_with_its_intervals() -> None:
+    domain = TableDomain(a=[0, 1], b=["x", "y", "z"])
+    mechanism = ResidualMechanism(domain=domain, workload=Marginals.every(2), scale=1)
+    released = mechanism.release(pa.table({"a": [0, 1] * 30, "b": ["x", "y", "z"] * 20}), rng=1)
+    ax = released.plot(new_axes(), level=0.9, columns=["b", "a"])
+    rows = released.marginal("b", "a").to_arrow(0.9).to_pylist()
+    assert written(ax) == [f"{row['b']}, {row['a']}" for row in rows]
+    heights, ends = bars(ax)
+    assert heights == [row["count"] for row in rows]
+    np.testing.assert_allclose(ends, [(row["lower"], row["upper"]) for row in rows])
+    few = released.marginal("b").plot(new_axes(), most=2)
+    assert (len(few.patches), few.get_title()) == (2, "the first 2 of 3 rows")
+    assert released.marginal().to_arrow()["count"].to_pylist() == [released.total]
+    assert line(released.marginal().plot(new_axes()))[1] == [released.total]
+    with pytest.raises(ParameterError, match=r"columns must be named for a plot.*columns=\['a'\]"):
+        released.plot(new_axes())

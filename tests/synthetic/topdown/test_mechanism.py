@@ -28,6 +28,7 @@ from sfumato.synthetic.topdown import estimation
 from sfumato.synthetic.topdown.measurement import measure
 from sfumato.synthetic.topdown.topdown_release import all_levels
 from tests.cases import cases
+from tests.drawings import line, new_axes, written
 from tests.run_time import run_time
 
 PAIR = TableDomain(sex=["f", "m"], age=[0, 1])
@@ -381,3 +382,22 @@ def test_invariants_that_contradict_bounds_are_refused_without_a_number() -> Non
     ) as caught:
         mechanism.release(counts, rng=1)
     assert not any(digit in str(caught.value) for digit in "0123456789")
+
+
+def test_counts_of_places_are_drawn_beside_their_estimates() -> None:
+    people = pa.table({"town": ["1", "2", "3", "3"] * 10, "sex": ["f", "m"] * 20})
+    sexes = TableDomain(sex=["f", "m"])
+    mechanism = TopDown(hierarchy=TINY, domain=sexes, queries=[(), ("sex",)], rho=1)
+    released = mechanism.release(people, rng=1)
+    ax = released.plot(new_axes(), by="town", columns=["sex"], level=0.9, most=5)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights == released.counts("town", "sex").ravel().tolist()[:5]
+    assert written(ax) == ["1, f", "1, m", "2, f", "2, m", "3, f"]
+    tables = [released.estimate("sex", places={"town": [town]}) for town in "123"]
+    assert line(ax)[1] == np.concatenate([table.counts for table in tables]).tolist()[:5]
+    (whiskers,) = ax.collections
+    ends = np.concatenate([np.stack(table.interval(0.9)[:2], axis=1) for table in tables])[:5]
+    np.testing.assert_allclose([[low[1], high[1]] for low, high in whiskers.get_segments()], ends)
+    plain = mechanism.release(people, rng=1, intervals=False).plot(new_axes())
+    assert written(plain) == ["a", "b"]
+    assert not plain.lines

@@ -7,7 +7,7 @@ node is left out only where monotonicity or a lower bound of the loss proves tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._progress import Progress, shown_progress
 from sfumato.anonymity.generalization.lattice import LatticeSearch
 from sfumato.anonymity.generalization.lattice_nodes import LatticeNodes
 from sfumato.anonymity.generalization.losses import InformationLoss, information_loss
@@ -101,7 +102,7 @@ def generalize(
     suppression: float = 0.0,
     loss: str | InformationLoss = "non-uniform-entropy",
     models: Sequence[PrivacyModel] | PrivacyModel = (),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> Generalization:
     """Find the full-domain generalisation of least loss that is k-anonymous and satisfies all models.
 
@@ -120,8 +121,9 @@ def generalize(
         of their classes, which say how suppressed rows count.
     models : sequence of PrivacyModel
         Further conditions, such as ``EntropyLDiversity("occupation", 5)``.
-    progress : callable, optional
-        Called with the nodes decided so far, and all nodes.
+    progress : callable, bool or None
+        Called with the nodes decided so far, and all nodes; True or False show a bar or nothing, and by
+        default there is one on a terminal and in a notebook. It is for who holds the rows.
 
     Returns
     -------
@@ -171,7 +173,8 @@ def generalize(
             "use mondrian",
         )
     requirement = Requirement.of(data, table, wanted, limit)
-    search = LatticeSearch(table, requirement, measure, progress).run()
+    with shown_progress(progress, "generalizing, nodes of the lattice") as show:
+        search = LatticeSearch(table, requirement, measure, show).run()
     if search.best is None:
         _check.refuse_state(
             "k, suppression and models",

@@ -6,13 +6,13 @@ used for the part of the requirement that is monotone along generalisation, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._progress import Progress
 from sfumato.anonymity.generalization.equivalence_classes import CodedTable, Partition
 from sfumato.anonymity.generalization.losses import InformationLoss
 from sfumato.anonymity.generalization.requirement import Requirement
@@ -98,7 +98,7 @@ class LatticeSearch:
     table: CodedTable
     requirement: Requirement
     measure: InformationLoss
-    progress: Callable[[int, int], None] | None = None
+    progress: Progress | None = None
     checks: int = 0
     best: Node | None = None
     best_loss: float = float("inf")

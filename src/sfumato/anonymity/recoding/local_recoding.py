@@ -7,7 +7,7 @@ promises: `RecodingChoiceAttack` shows how much.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._progress import Progress, shown_progress
 from sfumato.anonymity.generalization.lattice import LatticeSearch
 from sfumato.anonymity.generalization.losses import InformationLoss, Precision, information_loss
 from sfumato.anonymity.generalization.requirement import Requirement, checked_models, coded_table
@@ -63,7 +64,7 @@ def recode_locally(
     models: Sequence[PrivacyModel] | PrivacyModel = (),
     share: float = 0.05,
     loss: str | InformationLoss | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> LocalRecoding:
     """Generalise to the node of least loss, and repeat with the rows whose classes were too small.
 
@@ -81,8 +82,9 @@ def recode_locally(
         recode with less loss, in more iterations.
     loss : str or InformationLoss, optional
         What the choice of an iteration minimises; by default precision, without suppressed rows.
-    progress : callable, optional
-        Called with the rows released so far, and all rows.
+    progress : callable, bool or None
+        Called with the rows released so far, and all rows; True or False show a bar or nothing, and by
+        default there is one on a terminal and in a notebook. It is for who holds the rows.
 
     Returns
     -------
@@ -119,16 +121,16 @@ def recode_locally(
     part = Fraction(repr(_check.share("share", share)))
     iteration_of_row = np.full(data.rows, -1, dtype=np.int64)
     chosen: list[tuple[int, ...]] = []
-    while True:
-        left = np.flatnonzero(iteration_of_row < 0)
-        least = max(1, math.ceil(part * len(left)))
-        found = _iteration(data, wanted, left, len(left) - least, measure) if len(left) else None
-        if found is None:
-            break
-        iteration_of_row[left[found[1]]] = len(chosen)
-        chosen.append(found[0])
-        if progress is not None:
-            progress(int(np.count_nonzero(iteration_of_row >= 0)), data.rows)
+    with shown_progress(progress, "recoding locally, rows") as show:
+        while True:
+            left = np.flatnonzero(iteration_of_row < 0)
+            least = max(1, math.ceil(part * len(left)))
+            found = _iteration(data, wanted, left, len(left) - least, measure) if len(left) else None
+            if found is None:
+                break
+            iteration_of_row[left[found[1]]] = len(chosen)
+            chosen.append(found[0])
+            show(int(np.count_nonzero(iteration_of_row >= 0)), data.rows)
     return LocalRecoding(
         table=_table(data, chosen, iteration_of_row),
         suppressed=iteration_of_row < 0,

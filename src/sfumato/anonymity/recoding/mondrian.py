@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._progress import Progress, shown_progress
 from sfumato.anonymity.generalization.requirement import checked_models
 from sfumato.anonymity.hierarchies.hierarchy import Label
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts, sensitive_counts
@@ -73,7 +74,7 @@ def mondrian(
     *,
     models: Sequence[PrivacyModel] | PrivacyModel = (),
     strict: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> MondrianRecoding:
     """Recode by Mondrian: split at the median of the widest column while both halves satisfy what is asked.
 
@@ -88,8 +89,9 @@ def mondrian(
     strict : bool, default True
         Whether rows of one value stay together, so that classes do not overlap. Relaxed, the rows with the
         median are divided between the halves, which gives classes of k to 2k - 1 rows for k-anonymity alone.
-    progress : callable, optional
-        Called with the rows whose class is final, and all rows.
+    progress : callable, bool or None
+        Called with the rows whose class is final, and all rows; True or False show a bar or nothing, and by
+        default there is one on a terminal and in a notebook. It is for who holds the rows.
 
     Returns
     -------
@@ -130,12 +132,12 @@ def mondrian(
     class_of_row = np.zeros(data.rows, dtype=np.int64)
     classes: list[_Rows] = []
     done = 0
-    for rows in splitter.classes():
-        class_of_row[rows] = len(classes)
-        classes.append(rows)
-        done += len(rows)
-        if progress is not None:
-            progress(done, data.rows)
+    with shown_progress(progress, "recoding by Mondrian, rows") as show:
+        for rows in splitter.classes():
+            class_of_row[rows] = len(classes)
+            classes.append(rows)
+            done += len(rows)
+            show(done, data.rows)
     nothing = np.zeros(data.rows, dtype=np.bool_)
     columns = {name: _labels(data.columns[name], classes) for name in data.quasi_identifiers}
     return MondrianRecoding(

@@ -27,7 +27,7 @@ from sfumato.anonymity.report.text import report_text
 from sfumato.anonymity.table.columns import has_numbers
 from sfumato.anonymity.table.grouping import EquivalenceClasses
 from sfumato.anonymity.table.microdata import Microdata
-from sfumato.errors import MissingExtra
+from sfumato.privacy.interpretation.plotting import axes
 
 __all__ = ["Distance", "Report"]
 
@@ -292,12 +292,7 @@ class Report:
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional library
-            except ImportError as missing:
-                raise MissingExtra("plot needs matplotlib; pip install 'sfumato[plot]'") from missing
-            ax = plt.subplots()[1]
+        ax = axes(ax)
         size, many = np.unique(self._classes.sizes, return_counts=True)
         ax.step(size, np.cumsum(size * many) / self.rows, where="post")
         ax.set_xscale("log")

@@ -10,6 +10,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
+from sfumato.cli.configuring.console_file import console_file
 from sfumato.cli.configuring.service_file import local_file, shuffle_file
 from sfumato.cli.configuring.session_file import session_file
 from sfumato.cli.input.arguments import AsJson
@@ -35,12 +36,17 @@ class Configured(Enum):
     SESSION = "session"
     LOCAL = "local"
     SHUFFLE = "shuffle"
+    CONSOLE = "console"
+
+
+_FILES: Final = {Configured.SESSION: FILE, Configured.CONSOLE: "console.toml"}
+"""What is about no files of its own, and where it is written."""
 
 
 def init(
     kind: Annotated[
         Configured,
-        typer.Argument(help="session: of sql, explain and train; local or shuffle: of that serve command."),
+        typer.Argument(help="session: of sql, explain and train; others: of that serve command."),
     ] = Configured.SESSION,
     files: Annotated[
         list[Path] | None, typer.Argument(help="For local, protocols; for shuffle, collections.")
@@ -50,23 +56,25 @@ def init(
         Path | None, typer.Option("--key", help="For shuffle: the file of the secret key.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help=f"A new file: {FILE}, of a service collector.toml.")
+        Path | None, typer.Option("--output", help=f"A new file: {FILE}, collector.toml or console.toml.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a commented configuration with every setting, its meaning and its default."""
-    session = kind is Configured.SESSION
-    output = Path(FILE if session else "collector.toml") if output is None else output
-    if bool(files) == session:
-        rule = "be left out" if session else "be named"
-        _check.refuse_state("the files", rule, "they are named" if session else "none is", "see --help")
+    alone = kind in _FILES
+    output = Path(_FILES.get(kind, "collector.toml")) if output is None else output
+    if bool(files) == alone:
+        rule = "be left out" if alone else "be named"
+        _check.refuse_state("the files", rule, "they are named" if alone else "none is", "see --help")
     if (key is None) == (kind is Configured.SHUFFLE):
         rule = "be given for shuffle, and for nothing else"
         _check.refuse("--key", rule, None if key is None else str(key), "see --help")
     if key is not None:
         text = shuffle_file(output, files or (), key, SHUFFLE_PORT)
+    elif kind is Configured.LOCAL:
+        text = local_file(output, files or (), LOCAL_PORT)
     else:
-        text = session_file() if session else local_file(output, files or (), LOCAL_PORT)
+        text = session_file() if kind is Configured.SESSION else console_file(output)
     try:
         with output.open("x", encoding="utf-8") as stream:
             stream.write(text)

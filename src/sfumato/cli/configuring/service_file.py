@@ -19,12 +19,21 @@ __all__ = ["local_file", "shuffle_file"]
 _EXAMPLES: Final = {
     "folder": "store",
     "metrics-port": 9090,
+    "rate-per-address": 20.0,
+    "total-stored": 1 << 36,
     "origins": ["https://example.org"],
     "certificate": "server.pem",
     "certificate-key": "server.key",
 }
 _OPTIONS: Final = {"origins": "origin"}
-_DEFAULT: Final = "Name of the collection that is served without a name before its paths as well."
+_WITHOUT_OPTION: Final = {
+    "default": "Name of the collection that is served without a name before its paths as well.",
+    "total-rate": "Maximum of reports a second, of all collections together.",
+    "rate-per-address": "Maximum of reports a second from one address; no limit unless set.",
+    "total-waiting": "Maximum of bytes that wait to be stored, of all collections together.",
+    "total-stored": "Bytes on the disk from which on reports are refused; no limit unless set.",
+}
+"""Settings that are none of the command line."""
 _TITLE: Final = """\
 # {file}: settings of sfumato {command} serve --config, read again on SIGHUP.
 # Take away the # before a line to set it. An option on the command line comes first, then the environment
@@ -83,7 +92,10 @@ def shuffle_file(output: Path, collections: Sequence[Path], key: Path, port: int
             f"[collections.{name}]\n"
             + setting_text("file", "The collection's file.", _from(output, path), on=True)
         )
-        keys = "The file of the shuffler's secret key; [[collections.NAME.keys]] lists several."
+        keys = (
+            "The file of the shuffler's secret key; tables [[collections.NAME.keys]] list several, and "
+            "[[collections.NAME.analyst-keys]] the analyst's, as docs/shuffler.md shows."
+        )
         parts += [setting_text("key", keys, _from(output, key), on=True), *_limits()]
     return "\n".join(parts)
 
@@ -92,7 +104,7 @@ def _service(output: Path, command: str, port: int, files: Sequence[Path]) -> st
     helps = helps_of(service_options)
     parts = [_TITLE.format(file=output.name, command=command, prefix=PREFIX)]
     for name, (_, default) in SETTINGS.items():
-        help_ = _DEFAULT if name == "default" else helps[_OPTIONS.get(name, name)][0]
+        help_ = _WITHOUT_OPTION.get(name) or helps[_OPTIONS.get(name, name)][0]
         known: Any = port if name == "port" else default or None
         value = _EXAMPLES.get(name, next(iter(_named(files))) if name == "default" else known)
         shown = default if isinstance(default, bool) else known

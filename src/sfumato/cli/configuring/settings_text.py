@@ -18,15 +18,19 @@ def toml_value(value: object) -> str:
     Parameters
     ----------
     value : object
-        A text, a path, a number, a truth, or a list of them.
+        A text, a path, a number, a truth, or a list or a mapping of them.
 
     Examples
     --------
+    >>> print(toml_value({"a": 1}))
+    {"a" = 1}
     >>> toml_value(["a", True]), toml_value(1e-7), toml_value(float("inf")), toml_value('a "b"')
     ('["a", true]', '1e-07', 'inf', '"a \\"b\\""')
     """
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(name)} = {toml_value(each)}' for name, each in value.items())}}}"
     if isinstance(value, bool):
         return str(value).lower()
     return json.dumps(str(value)) if isinstance(value, str | Path) else str(value)

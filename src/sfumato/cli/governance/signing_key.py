@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato import _check
 from sfumato._durable import new_file
-from sfumato.cli.output.writing import read_bytes
+from sfumato.cli.output.writing import read_private
 
 __all__ = ["make_signing_key", "read_signing_key"]
 
@@ -43,8 +43,13 @@ def read_signing_key(path: Path, passphrase: bytes | None) -> Ed25519PrivateKey:
     path : Path
     passphrase : bytes or None
         What the file is encrypted with.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such key, or others than its owner can read the file.
     """
-    content = read_bytes(path)
+    content = read_private("key", path)
     try:
         key = serialization.load_pem_private_key(content, passphrase)
     except (ValueError, TypeError):

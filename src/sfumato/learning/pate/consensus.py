@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sfumato.learning.pate.likeliest_outcome import (
     log_probabilities,
     log_tails,
 )
+from sfumato.privacy.interpretation.plotting import draw_line, draw_map
 
 __all__ = ["Consensus"]
 
@@ -149,6 +150,38 @@ class Consensus:
         rows = self.teachers + 1 if isinstance(self.aggregator, ConfidentGNMax) else 1
         misses = self._tails + math.log(self.classes - 1)
         return self._costs(np.arange(rows)[:, None], misses[None, :])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the `table`, which is public: what a question costs by the gap; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            A line over the gap and a dotted one at `worst`; with a check, a map of colours by most votes and
+            gap, without what no votes have: a gap above the most votes.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        table = self.table
+        if isinstance(self.aggregator, ConfidentGNMax):
+            votes = np.arange(len(table))
+            possible = np.where(votes[None, :] <= votes[:, None], table, np.nan)
+            ax = draw_map(possible, (votes.tolist(), votes.tolist()), ax=ax, label="cost")
+            ax.set_ylabel("most votes")
+        else:
+            ax = draw_line(np.arange(table.shape[1]), table[0], ax=ax)
+            ax.axhline(self.worst, color="gray", linestyle=":")
+            ax.set_ylabel(f"cost of a question, at order {self.order:g}")
+        ax.set_xlabel("votes ahead of the next label")
+        return ax
 
     @cached_property
     def _tails(self) -> _Array:

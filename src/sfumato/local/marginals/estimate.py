@@ -22,6 +22,7 @@ from sfumato.local.marginals.coefficients import Evidence, TableErrorModel
 from sfumato.local.marginals.consistency import ConsistentMarginals, agreeing
 from sfumato.local.marginals.lattice import Attributes
 from sfumato.local.surveys.inference.hypothesis_tests import Finding
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["MarginalsEstimate"]
@@ -130,6 +131,39 @@ class MarginalsEstimate:
             loss=self.loss,
             simulated=self.simulated,
         )
+
+    def plot(self, *attributes: int, ax: Any = None, level: float = 0.95, most: int = 30) -> Any:
+        """Draw the shares of a marginal's cells with their intervals, in its own order; return the axes.
+
+        Parameters
+        ----------
+        *attributes : int
+            As for `marginal`, whose own plot has the largest cells first.
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval.
+        most : int
+            How many cells are drawn at most, at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            If no table of the protocol has these attributes together.
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        found = self.marginal(*attributes)
+        cells = product(*(self.domains[at].values for at in attributes))
+        columns = zip(*(map(str, cell) for cell in cells), strict=True)
+        labels = {f"attribute {at}": list(column) for at, column in zip(attributes, columns, strict=True)}
+        ax = drawn_few(Rows(labels, found.frequencies, found.interval(level)), most, ax)
+        ax.set_ylabel("share")
+        return ax
 
     def correlation(self, first: int, second: int, *, scores: Any = (None, None)) -> Correlation:
         """Return the correlation of two attributes among the respondents.

@@ -16,9 +16,11 @@ from sfumato.local.frequency.consistency import STEPS, made_consistent
 from sfumato.local.frequency.shares import TabledShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import isotonic
-from sfumato.local.ranges.range_share import RangeShare, around, range_indices
+from sfumato.local.ranges.range_share import RangeShare, around, drawn_places, range_indices
 from sfumato.local.ranges.variance import Places, RangeErrorModel
+from sfumato.mechanisms.base.release_table import Rows, drawn
 from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import draw_line
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["RangeEstimate"]
@@ -346,6 +348,38 @@ class RangeEstimate(TabledShares):
             "upper": upper,
             "stddev": self.stddev,
         }
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, cumulative: bool = False) -> Any:
+        """Draw the shares with their intervals, or the distribution function; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval, or of the whole band around `cdf`.
+        cumulative : bool
+            Whether `cdf` is drawn, within `cdf_bands`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        if isinstance(self.domain, Bins) and not cumulative:
+            lower, upper = self.domain.edges[:-1].tolist(), self.domain.edges[1:].tolist()
+            edges = {"lower_edge": lower, "upper_edge": upper}
+            ax = drawn(Rows(edges, self.frequencies, self.interval(level)), ax)
+        else:
+            share = self.cdf().share if cumulative else self.frequencies
+            ends = self.cdf_bands(level) if cumulative else self.interval(level)
+            ax = draw_line(drawn_places(self.domain), share, ends, ax=ax)
+        ax.set_ylabel("share up to it" if cumulative else "share")
+        return ax
 
     def _variance(self, first: Places, last: Places) -> Array:
         """Return variances with the distribution that was found, made to rise from 0 to 1."""

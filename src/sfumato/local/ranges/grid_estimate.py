@@ -9,6 +9,8 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._display import Cell, html_table, shown
+from sfumato.local.base.report_facts import report_facts
 from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
@@ -20,10 +22,13 @@ from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.range_share import RangeShare, around, range_indices
 from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import draw_map
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["GridErrorModel", "GridEstimate"]
 
+_ROWS: Final = 20
+_COLUMNS: Final = 8
 _BLOCK: Final = 1 << 12
 _SIGNS: Final = (-1.0, 2.0, -1.0)
 _MASS: Final = (-1.0, 0.0, 1.0)
@@ -135,6 +140,28 @@ class GridEstimate(FrequencyShares):
         indices = np.indices(self.raw.shape).reshape(2, -1)
         return self._variance(indices, indices).reshape(self.raw.shape)
 
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        first, second = self.domain.first.values, self.domain.second.values
+        rows: list[tuple[Cell, ...]] = [
+            (
+                shown(first[row]),
+                *(
+                    (shown(float(self.frequencies[row, at])), f"[{lower[row, at]:.4g}, {upper[row, at]:.4g}]")
+                    for at in range(min(len(second), _COLUMNS))
+                ),
+            )
+            for row in range(min(len(first), _ROWS))
+        ]
+        left = self.raw.size - len(rows) * min(len(second), _COLUMNS)
+        return html_table(
+            f"Estimated shares of pairs, of {self.reports:,} reports",
+            ("", *map(shown, second[:_COLUMNS])),
+            rows,
+            more=f"and {left:,} more pairs" if left else "",
+            facts={"in brackets": "95 % intervals"} | report_facts(self.loss, simulated=self.simulated),
+        )
+
     def range(self, lower: Sequence[Any], upper: Sequence[Any]) -> RangeShare[float]:
         """Return the share of the pairs in a rectangle.
 
@@ -241,6 +268,32 @@ class GridEstimate(FrequencyShares):
             Its estimated share, after whatever steps were taken.
         """
         return float(self.frequencies.ravel()[self.domain.codes([(first, second)])[0]])
+
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
+        """Draw the shares as a map of colours, with the widest interval in its title; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The first values go upwards, and the second ones to the right.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        lower, upper, _ = self.interval(level)
+        names = (self.domain.first.values, self.domain.second.values)
+        ax = draw_map(self.frequencies, names, ax=ax, label="share")
+        ax.set_title(f"{100 * level:g} % intervals are at most {(upper - lower).max():.2g} wide")
+        return ax
 
     def _variance(self, first: Places, last: Places) -> Array:
         """Return variances with the distribution that was found, made to lie between 0 and 1."""

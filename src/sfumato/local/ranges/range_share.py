@@ -16,7 +16,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.variance import Places
 from sfumato.numerics.interval import Interval
 
-__all__ = ["RangeShare", "around", "range_indices"]
+__all__ = ["RangeShare", "around", "drawn_places", "range_indices"]
 
 Value = TypeVar("Value", float, Array)
 
@@ -94,6 +94,12 @@ def range_indices(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places
     if (first > last).any():
         _check.refuse_state("upper", "not come before lower", "some ranges hold no value", "exchange the two")
     return first, last
+
+
+def drawn_places(domain: Domain | Bins) -> list[Any]:
+    """Return where values are drawn: numbers and upper edges where they are, others evenly by their names."""
+    values = domain.edges[1:].tolist() if isinstance(domain, Bins) else list(domain.values)
+    return values if all(isinstance(value, int | float) for value in values) else [*map(str, values)]
 
 
 def around(share: Any, variance: Any, risk: float) -> Interval[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 from sfumato import _check
+from sfumato._display import html_facts
+from sfumato.local.base.report_facts import report_facts
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
@@ -55,6 +57,8 @@ class NoisyNumber(ABC):
     (True, True)
     """
 
+    _QUANTITY: ClassVar[str] = "number"
+
     reports: int
     value: float
     unit: float
@@ -62,6 +66,12 @@ class NoisyNumber(ABC):
     limits: tuple[float, float]
     loss: PrivacyLoss = field(repr=False)
     simulated: bool = False
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        facts = {self._QUANTITY: f"{self.value:.6g}", "95 % interval": f"{lower:.6g} to {upper:.6g}"}
+        facts |= report_facts(self.loss, simulated=self.simulated)
+        return html_facts(f"Estimated {self._QUANTITY}, of {self.reports:,} reports that were mixed", facts)
 
     @property
     def variance(self) -> float:
@@ -112,6 +122,8 @@ class ShuffledSumEstimate(NoisyNumber):
     (True, True)
     """
 
+    _QUANTITY: ClassVar[str] = "sum"
+
     @property
     def total(self) -> float:
         """The estimated sum; unbiased."""
@@ -135,6 +147,8 @@ class ShuffledMeanEstimate(NoisyNumber):
     >>> lower < 0.25 < upper, estimate.mean == estimate.value
     (True, True)
     """
+
+    _QUANTITY: ClassVar[str] = "mean"
 
     @property
     def mean(self) -> float:

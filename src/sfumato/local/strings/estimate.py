@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.frequency.variance import Array, ErrorModel
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -207,3 +208,31 @@ class HeavyHitters:
             "upper": upper[indices],
             "stddev": self.stddev[indices],
         }
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, most: int = 30) -> Any:
+        """Draw the shares of the found strings with their bands, largest first; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of the bands, all at once.
+        most : int
+            How many strings are drawn at most, at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        columns = self.to_dict(level)
+        names = [each if isinstance(each, str) else repr(each) for each in columns["string"]]
+        ends = Interval(columns["lower"], columns["upper"])
+        ax = drawn_few(Rows({"string": names}, columns["frequency"], ends), most, ax)
+        ax.set_ylabel("share")
+        return ax

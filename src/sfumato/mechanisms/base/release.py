@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import html_facts
+from sfumato.errors import ParameterError
 from sfumato.mechanisms.base.rational import floor_log2, power_of_two
-from sfumato.mechanisms.base.release_table import Rows, as_pandas, as_polars, drawn, rows_of
+from sfumato.mechanisms.base.release_table import Rows, as_pandas, as_polars, drawn, notebook_table, rows_of
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down, fraction_up
@@ -68,6 +70,30 @@ class Release:
     def __repr__(self) -> str:
         simulated = ", simulated=True" if self.simulated else ""
         return f"{type(self).__name__}(value={self.value!r}, loss={self.loss!r}{simulated})"
+
+    def _repr_html_(self) -> str:
+        facts = {"cost": repr(self.loss), "protected": str(self.neighboring)}
+        if self.receipt is not None:
+            facts["receipt"] = str(self.receipt)
+        if self.simulated:
+            facts["simulated"] = "the noise came from a seed: nobody is protected"
+        name = type(self).__name__
+        try:
+            rows = self._rows(None)
+            if rows.ends is not None:
+                stated = isinstance(getattr(self, "interval", None), Interval)
+                level = getattr(self, "level", None) if stated else 0.95
+                facts = {
+                    "in brackets": "intervals" if level is None else f"{100 * level:g} % intervals"
+                } | facts
+            return notebook_table(rows, name, facts)
+        except ParameterError:  # an array of several axes, or a value that is no table
+            found = type(self.value).__name__
+            if isinstance(self.value, np.ndarray):
+                found = f"array of shape {self.value.shape}"
+            elif isinstance(self.value, Mapping | list | tuple):
+                found = f"{len(self.value):,} entries"
+            return html_facts(name, {"value": found, **facts})
 
     def map(self, function: Callable[[Any], Any]) -> Release:
         """Return a release of a function of the value.

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import Cell, html_table, shown
 from sfumato.errors import MissingExtra
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, draw_line
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "rows_of"]
+__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "drawn_few", "notebook_table", "rows_of"]
 
+_SHOWN: Final = 20
+_PLAIN: Final = (bool, int, float, str, bytes, tuple, Decimal, dt.date, type(None))
 _EDGES: Final = ["lower_edge", "upper_edge"]
 
 Table = dict[str, NDArray[Any]]
@@ -120,9 +125,8 @@ def drawn(rows: Rows, ax: Any = None) -> Any:
         ax.bar(left, value, right - left, align="edge", yerr=halves, edgecolor="white")
         return ax
     if names == ["quantile"]:
-        ax.plot(table["quantile"], value, marker="o")
-        if halves is not None:
-            ax.fill_between(table["quantile"], value - below, value + above, alpha=0.3)
+        band = None if halves is None else Interval(value - below, value + above)
+        draw_line(table["quantile"], value, band, ax=ax)
         ax.set_xlabel("quantile")
         return ax
     if not names or names == ["entry"]:
@@ -138,6 +142,67 @@ def drawn(rows: Rows, ax: Any = None) -> Any:
     ax.set_xticks(range(value.size), texts, rotation=45 if value.size > 6 else 0)
     ax.set_xlabel(between.join(names).replace("_", " "))
     return ax
+
+
+def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -> Any:
+    """Draw the first rows as `drawn` does, with a title that says so if there are more; return the axes.
+
+    Parameters
+    ----------
+    rows : Rows
+    most : int
+        How many are drawn at most.
+    ax : matplotlib.axes.Axes, optional
+        New ones if left out.
+    of : int, optional
+        How many there are, where ``rows`` has the first ones only.
+
+    Raises
+    ------
+    ParameterError
+        If ``most`` is no integer of at least 1.
+    MissingExtra
+        If matplotlib is absent and no axes are given.
+    """
+    most = _check.integer("most", most, minimum=1)
+    count = len(rows.value) if of is None else of
+    labels = {name: label[:most] for name, label in rows.labels.items()}
+    ends = rows.ends
+    if ends is not None:
+        ends = Interval(np.asarray(ends.lower)[:most], np.asarray(ends.upper)[:most])
+    ax = drawn(Rows(labels, rows.value[:most], ends), ax)
+    if count > most:
+        ax.set_title(f"the first {most} of {count:,} rows")
+    return ax
+
+
+def notebook_table(rows: Rows, caption: str, facts: Mapping[str, str]) -> str:
+    """Return the first rows as HTML, with their intervals in small letters.
+
+    Raises
+    ------
+    ParameterError
+        If the entries are neither numbers nor names.
+    """
+    if any(not isinstance(each, _PLAIN) for each in rows.value[:_SHOWN].tolist()):
+        _check.refuse_state(
+            "value", "be numbers or names, for a table", "it holds others", "take a part of it"
+        )
+    value, names = rows.value[:_SHOWN], [*rows.labels, "value"]
+    columns = [list(map(shown, label[:_SHOWN])) for label in rows.labels.values()]
+    numbers: list[Cell] = list(map(shown, value.tolist()))
+    if rows.ends is not None:
+        lower, upper = (np.atleast_1d(np.asarray(end))[:_SHOWN].tolist() for end in rows.ends[:2])
+        ends = zip(numbers, lower, upper, strict=True)
+        numbers = [(str(number), f"[{low:.6g}, {high:.6g}]") for number, low, high in ends]
+    left = len(rows.value) - len(value)
+    return html_table(
+        caption,
+        names,
+        zip(*columns, numbers, strict=True),
+        more=f"and {left:,} more" if left else "",
+        facts=facts,
+    )
 
 
 def _fields(value: Any) -> tuple[dict[str, list[str]], NDArray[Any]]:

@@ -27,6 +27,8 @@ from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import axes, draw_line
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
@@ -98,6 +100,47 @@ class CounterRelease:
                 made[f"{name}_lower"] = pa.array(_joined([end.lower for end in ends]) * scale)
                 made[f"{name}_upper"] = pa.array(_joined([end.upper for end in ends]) * scale)
         return pa.table(list(made.values()), names=list(made))
+
+    def plot(self, ax: Any = None, *, aggregate: str | None = None, level: float = 0.95) -> Any:
+        """Draw the sums so far over the periods, a line for each group within its intervals; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        aggregate : str, optional
+            Which sum; the first one if left out.
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            If there is no such sum.
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        name = next(iter(self.sums)) if aggregate is None else aggregate
+        if name not in self.sums:
+            listed = ", ".join(map(repr, self.sums))
+            _check.refuse("aggregate", f"be one of {listed}", aggregate, "name a sum of the counter")
+        table = self.to_arrow(intervals=True, level=level)
+        columns = [table[each].to_numpy() for each in (name, f"{name}_lower", f"{name}_upper")]
+        begins, groups = [self.schedule.begin(step) for step in range(self.periods)], self.keys.to_pylist()
+        ax = axes(ax)
+        for place in range(max(1, len(groups))):
+            sums, lower, upper = (column[place :: max(1, len(groups))] for column in columns)
+            label = ", ".join(map(str, groups[place].values())) if groups else None
+            draw_line(begins, sums, Interval(lower, upper), ax=ax, label=label)
+        ax.set_ylabel(f"{name}, so far")
+        ax.set_xlabel("period")
+        if groups:
+            ax.legend(title=", ".join(self.keys.column_names))
+        return ax
 
 
 def _joined(values: list[Any]) -> NDArray[np.float64]:

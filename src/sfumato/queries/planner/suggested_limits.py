@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
+from sfumato import _check
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import axes, draw_line
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -191,6 +194,55 @@ class SuggestedLimits:
         """
         return as_pandas(self.to_arrow())
 
+    def plot(self, ax: Any = None, *, limit: str | None = None) -> Any:
+        """Draw what each value of a limit cuts off and the error with it; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        limit : str, optional
+            One of the table's; the first one if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            A line for the share that is cut off and one for each aggregate's error, where it is known, within
+            their intervals; an upright line at the recommended value, and a dotted one at the stated one.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no such limit.
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        every = self.to_arrow().to_pylist()
+        names = list(dict.fromkeys(row["limit"] for row in every))
+        if not names:
+            rule, found = "show some limit, for a plot", "nothing stands out of the noise"
+            _check.refuse_state("the histograms", rule, found, "pass a larger epsilon")
+        name = names[0] if limit is None else limit
+        if name not in names:
+            _check.refuse("limit", f"be one of {', '.join(names)}", limit, "name one of the table's limits")
+        rows = [row for row in every if row["limit"] == name]
+        aggregates = list(dict.fromkeys(row["aggregate"] for row in rows))
+        ax = axes(ax)
+        for aggregate in aggregates:
+            own = [row for row in rows if row["aggregate"] == aggregate]
+            if aggregate == aggregates[0]:
+                _draw_share(own, "cut", f"{name} cuts off", ax)
+            if all(row["error"] is not None for row in own):
+                _draw_share(own, "error", f"error of {printable(str(aggregate))}", ax)
+        for mark, style in (("recommended", "-"), ("stated", ":")):
+            for value in dict.fromkeys(row["value"] for row in rows if row[mark]):
+                ax.axvline(value, color="gray", linestyle=style, label=f"{mark}: {value:g}")
+        ax.set_xscale("symlog")
+        ax.set_xlabel(name)
+        ax.set_ylabel("share")
+        ax.legend()
+        return ax
+
     def explain(self) -> str:
         """Say what was counted, with which noise, and what is recommended.
 
@@ -314,6 +366,13 @@ class SuggestedLimits:
         listed = self.priced.query.public_groups
         many = float(len(listed.rows)) if isinstance(listed, PublicValues) else (self.groups or 1.0)
         return Estimate(many, many, many)
+
+
+def _draw_share(rows: list[dict[str, Any]], column: str, label: str, ax: Any) -> None:
+    """Draw a column of the table within its interval, over the values of the limit."""
+    value, lower, upper = ([row[f"{column}{end}"] for row in rows] for end in ("", "_lower", "_upper"))
+    ends = Interval(np.array(lower, np.float64), np.array(upper, np.float64))
+    draw_line([row["value"] for row in rows], value, ends, ax=ax, label=label)
 
 
 def _ends(name: str, estimate: Estimate) -> dict[str, float]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato import _check
 from sfumato._display import html_table, printable, shown
-from sfumato.mechanisms.base.release_table import Rows, drawn
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 
 __all__ = ["as_html", "as_text", "drawn_table", "plain_values", "printable", "promise", "shown"]
@@ -180,7 +180,6 @@ def drawn_table(
     MissingExtra
         If matplotlib is absent and no axes are given.
     """
-    most = _check.integer("most", most, minimum=1)
     names = table.column_names
     ends = {f"{name}{end}" for name in names for end in _ENDS if f"{name}{end}" in names}
     own = [name for name in names if name not in ends]
@@ -194,7 +193,7 @@ def drawn_table(
     elif column not in numbers:
         listed = ", ".join(map(repr, numbers)) or "none"
         _check.refuse("column", f"be a column of numbers ({listed})", column, "name one of them")
-    few = table.slice(0, most)
+    few = table.slice(0, _check.integer("most", most, minimum=1))
     naming = [name for name in own if name not in drawable and name != column]
     labels = {name: [shown(_named(value)) for value in few[name].to_pylist()] for name in naming}
     interval = None
@@ -202,10 +201,8 @@ def drawn_table(
         lower, upper = (_floats(few[f"{column}{end}"]) for end in _ENDS)
         interval = Interval(lower, upper)
     labels = labels or {"entry": [str(row) for row in range(1, few.num_rows + 1)]}
-    ax = drawn(Rows(labels, _floats(few[column]), interval), ax)
+    ax = drawn_few(Rows(labels, _floats(few[column]), interval), most, ax, of=table.num_rows)
     ax.set_ylabel(column)
-    if table.num_rows > most:
-        ax.set_title(f"the first {most} of {table.num_rows:,} rows")
     return ax
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import pyarrow as pa
 
+from sfumato.mechanisms.base.release_table import Rows, drawn
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
+from sfumato.numerics.interval import Interval
 from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.release.display import printable
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
@@ -165,6 +167,34 @@ class Truncation:
             for kind, name, share in self._shares()
         ]
         return pa.Table.from_pylist([dict(zip(_SCHEMA.names, row, strict=True)) for row in rows], _SCHEMA)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the share that each limit cuts off, with its interval; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            From 0 to 1.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        names, shares = [], []
+        for kind, name, share in self._shares():
+            names.append(kind.value if name is None else f"{kind.value} of {printable(name)}")
+            shares.append((share.estimate, share.lower, share.upper))
+        value, lower, upper = np.array(shares, np.float64).reshape(-1, 3).T
+        ax = drawn(Rows({"cut off": names}, value, Interval(lower, upper)), ax)
+        ax.set_ylabel("share that is cut off")
+        ax.set_ylim(0.0, 1.0)
+        return ax
 
     def _shares(self) -> Iterator[tuple[CutOff, str | None, TruncatedShare]]:
         for kind, share in (

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import UnsupportedView
@@ -26,6 +26,7 @@ from sfumato.privacy._outward import above
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.calibration import analytic_gaussian_stddev
+from sfumato.privacy.interpretation.plotting import axes
 from sfumato.privacy.leaves.declared import ZCDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -146,6 +147,38 @@ class Comparison:
         return sum(
             each.standing is not None and each.standing.right < self.own.right for each in self.records
         )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how often an attacker guesses rightly with each placed record, and with this guarantee.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Points for the records, the strongest on top, filled where this guarantee meets what the record
+            states; and an upright line at its own chance.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        ax, placed = axes(ax), self.placed
+        for met in (True, False):
+            own = [(each, place) for place, each in enumerate(placed) if (each.meets is True) is met]
+            rights = [each.standing.right for each, _ in own if each.standing is not None]
+            style = {"fillstyle": "full" if met else "none", "label": "met" if met else "not met, or unknown"}
+            ax.plot(rights, [place for _, place in own], "o", color="C0", **style)
+        ax.axvline(self.own.right, color="gray", label="this guarantee")
+        ax.set_yticks(range(len(placed)), [each.record.name for each in placed], fontsize="small")
+        ax.invert_yaxis()
+        ax.set_xlabel("chance of a right guess, of 50 in 100 before")
+        ax.legend()
+        return ax
 
 
 def compare(loss: PrivacyLoss, *, unit: str) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, final
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from sfumato.server.hosting.toml_table import (
 )
 from sfumato.synthetic import TableDomain
 
-__all__ = ["OIDC_BACK", "ConsoleSettings", "read_settings"]
+__all__ = ["OIDC_BACK", "SETTINGS", "ConsoleSettings", "read_settings"]
 
 DEFAULT_PORT: Final = 8460
 
@@ -41,6 +42,17 @@ _SIGN_IN: Final = ("hours", "proxy-header", "proxy-secret-file", "oidc")
 _OIDC: Final = (
     "issuer", "client-id", "client-secret-file", "redirect-uri", "claim", "members", "ask-for",
 )  # fmt: skip
+SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "": ("ledger", "folder", "title"),
+        "dataset": _DATASET,
+        "listening": _LISTENING,
+        "answers": _ANSWERS,
+        "sign-in": tuple(name for name in _SIGN_IN if name != "oidc"),
+        "sign-in.oidc": _OIDC,
+    }
+)
+"""What may be set, by the tables of the file."""
 OIDC_BACK: Final = "/sign-in/oidc/back"
 """Where browsers come back from the provider."""
 
@@ -139,7 +151,7 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
     ParameterError
         If it cannot be read, or one setting breaks its rule; the error names the file and the key.
     """
-    whole = read_toml(Path(file), ("ledger", "folder", "title", *_TABLES))
+    whole = read_toml(Path(file), (*SETTINGS[""], *_TABLES))
     address = whole.required("ledger", text, "name a file, or postgresql://...")
     listening, answers, sign_in = (
         whole.table(name, known) if name in whole.values else Table(whole.file, name, {}, known)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato import _check
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 from sfumato.synthetic.domain.attributes import Label
 
@@ -100,11 +101,51 @@ class CountTable(ABC):
         -------
         pyarrow.Table
         """
-        ends, places = self.interval(level), np.indices(self.counts.shape).reshape(self.counts.ndim, -1)
+        ends, places = (
+            self.interval(level),
+            self._places,
+        )
         columns = [_label_column(labels, place) for labels, place in zip(self.labels, places, strict=True)]
         numbers = [np.ravel(values) for values in (self.counts, ends.lower, ends.upper)]
         names = [*self.columns, *_free(self.columns)]
         return pa.table([*columns, *map(pa.array, numbers)], names=names)
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, most: int = 30) -> Any:
+        """Draw the counts with their intervals; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Of each interval.
+        most : int
+            How many counts are drawn at most, the first ones in the order of `to_arrow`; at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        places = self._places
+        labels = {
+            name: [str(own[place]) for place in column.tolist()]
+            for name, own, column in zip(self.columns, self.labels, places, strict=True)
+        }
+        lower, upper, _ = self.interval(level)
+        ends = Interval(np.ravel(lower), np.ravel(upper))
+        ax = drawn_few(Rows(labels, np.ravel(self.counts), ends), most, ax)
+        ax.set_ylabel("count")
+        return ax
+
+    @property
+    def _places(self) -> NDArray[np.int64]:
+        """Return where each count is along each column: a row for each column."""
+        return np.indices(self.counts.shape).reshape(self.counts.ndim, self.counts.size)
 
     def __repr__(self) -> str:
         shape = " x ".join(str(len(each)) for each in self.labels) or "1"

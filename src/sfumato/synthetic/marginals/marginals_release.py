@@ -209,6 +209,34 @@ class MarginalsRelease(Release):
         """
         return MarginalTable(**self._answers(columns, {}))
 
+    def plot(self, ax: Any = None, *, level: float | None = None, columns: Sequence[str] = ()) -> Any:
+        """Draw the table of some columns with its intervals; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float, optional
+            Of each interval; 0.95 if left out.
+        columns : sequence of str
+            As for `marginal`, which has more cells drawn too.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ParameterError
+            If no columns are named, or they were not measured together.
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        if not columns:
+            remedy = f"such as columns=[{next(iter(self.domain))!r}]"
+            _check.refuse_state("columns", "be named for a plot", "there is none", remedy)
+        return self.marginal(*columns).plot(ax, level=0.95 if level is None else level)
+
     def prefixes(self, *columns: str, by: Sequence[str] = ()) -> RangeTable:
         """Return the table of all prefixes of ordered columns: how many rows there are up to each bin's end.
 

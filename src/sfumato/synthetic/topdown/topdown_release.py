@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, Self, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, TEXT, Codec, Format, Record, canonical, parse, sequence
 from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
@@ -155,6 +157,60 @@ class TopDownRelease(Release):
             taken |= {name, names[i]}
         columns = [places.take(pa.array(index)), *labels.columns, pa.array(entries.counts)]
         return pa.table(columns, names=[names[0], *labels.column_names, names[1]])
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = None,
+        by: str | None = None,
+        columns: Sequence[str] = (),
+        most: int = 30,
+    ) -> Any:
+        """Draw the counts of the places of a level, with the estimates and their intervals; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float, optional
+            Coverage of each interval; 0.95 if left out.
+        by : str, optional
+            Of the hierarchy: the level whose places are drawn; the one below the root if left out.
+        columns : sequence of str
+            Whose cells are drawn of each place; none for its total.
+        most : int
+            How many cells are drawn at most, at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Bars are the released counts; points with whiskers what `estimate` has of the same cells, if the
+            release was made with intervals. Small counts are too large, so a bar may end beyond its whiskers.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such level or column, or nothing measured the columns together.
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        by = self.hierarchy.levels[min(1, len(self.hierarchy.levels) - 1)] if by is None else by
+        counts, places = self.counts(by, *columns), self.hierarchy.places(by).to_pylist()
+        cells = [tuple(map(str, cell)) for cell in product(*(self.domain[name].labels for name in columns))]
+        named = [(str(place), *cell) for place in places for cell in cells]
+        labels = dict(zip((by, *columns), map(list, zip(*named, strict=True)), strict=True))
+        ax = drawn_few(Rows(labels, np.ravel(counts), None), most, ax)
+        ax.set_ylabel("count")
+        if self.measured is not None:
+            few = places[: -(-most // len(cells))]
+            tables = [self.estimate(*columns, places={by: [place]}) for place in few]
+            found = np.concatenate([np.ravel(table.counts) for table in tables])[:most]
+            ends = [table.interval(0.95 if level is None else level) for table in tables]
+            lower, upper = (np.concatenate([np.ravel(end[side]) for end in ends])[:most] for side in (0, 1))
+            halves = np.stack([found - lower, upper - found])
+            ax.errorbar(range(len(found)), found, yerr=halves, fmt="o", color="black", capsize=3)
+        return ax
 
     def estimate(self, *columns: str, places: Mapping[str, Sequence[Any]] | None = None) -> MarginalTable:
         """Return unbiased counts of the people of some places together, with intervals.

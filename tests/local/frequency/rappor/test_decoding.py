@@ -12,6 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.local import Rappor
 from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from tests.chance import accepts_only, at_most
+from tests.drawings import bars, new_axes, written
 from tests.local.laws import covers, have_moments, within
 
 ORACLE = Rappor(bits=64, cohorts=16, permanent=0.25, instantaneous=(0.25, 0.75))
@@ -142,3 +143,15 @@ def test_as_many_candidates_as_bits_leave_room_for_are_decoded() -> None:
     # Seven strings and the free level explain all eight bits: no residual is left to widen errors by.
     assert sorted(found.detected) == sorted(chosen)
     assert (abs(found.frequencies - 1 / 7) <= 6.2 * found.stddev).all()
+
+
+def test_detected_strings_are_drawn_with_their_intervals() -> None:
+    estimate = Rappor(cohorts=8).simulate({"blue": 60_000, "red": 40_000}, rng=1)
+    decoded = estimate.decode(["blue", "green", "red"])
+    columns = decoded.to_dict(0.9)
+    ax = decoded.plot(new_axes(), level=0.9)
+    assert written(ax) == columns["candidate"]
+    heights, ends = bars(ax)
+    assert heights == columns["frequency"].tolist()
+    np.testing.assert_allclose(ends, np.stack([columns["lower"], columns["upper"]], axis=1))
+    assert decoded.plot(new_axes(), most=1).get_title().startswith("the first 1 of")

@@ -22,6 +22,7 @@ from sfumato import _check
 from sfumato.local.device.frequency.rappor import RapporRandomizer
 from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from sfumato.local.frequency.variance import Array
+from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Decoded", "decoded"]
@@ -142,6 +143,34 @@ class Decoded:
             "stddev": self.stddev[indices],
             "p_value": self.p_values[indices],
         }
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, most: int = 30) -> Any:
+        """Draw the shares of the detected strings with their intervals, largest first; return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float
+            Coverage of each interval.
+        most : int
+            How many strings are drawn at most, at least 1.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        columns = self.to_dict(level)
+        names = [each if isinstance(each, str) else repr(each) for each in columns["candidate"]]
+        ends = Interval(columns["lower"], columns["upper"])
+        ax = drawn_few(Rows({"candidate": names}, columns["frequency"], ends), most, ax)
+        ax.set_ylabel("share")
+        return ax
 
 
 def decoded(

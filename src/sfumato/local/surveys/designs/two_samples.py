@@ -16,6 +16,7 @@ from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
 from sfumato.local.surveys.estimates.answer_counts import counts
 from sfumato.local.surveys.estimates.intervals import Method, normal_quantile, share_bounds
 from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
@@ -101,6 +102,13 @@ class TwoSamplePrevalence:
     def stddev(self) -> float:
         """The root of the variance."""
         return math.sqrt(self.variance)
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("prevalence", self.prevalence, self.maximum_likelihood, (lower, upper))
+        return estimate_html(
+            "Estimated prevalence", [row], respondents=sum(self.respondents), design=self.design
+        )
 
     def interval(self, level: float = 0.95, method: Method = "clopper-pearson") -> Interval:
         """Return an interval for the prevalence in the population.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.local.surveys.estimates.estimated_design import SeveralAnswers
 from sfumato.local.surveys.estimates.intervals import Method, share_bounds
 from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Shares"]
@@ -103,6 +104,13 @@ class Shares:
         if not self.respondents:
             ends = np.array([[0.0], [1.0]]) * np.ones(len(self.counts))
         return Interval(np.clip(ends[0] - slack, 0, 1), np.clip(ends[1] + slack, 0, 1))
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        ends = zip(lower.tolist(), upper.tolist(), strict=True)
+        columns = (self.design.categories, self.shares.tolist(), self.maximum_likelihood.tolist(), ends)
+        rows = zip(*columns, strict=True)
+        return estimate_html("Estimated shares", rows, respondents=self.respondents, design=self.design)
 
     def _mapped(self, rate: NDArray[np.float64]) -> NDArray[np.float64]:
         floor = np.array([float(mass) for mass in self.design.floor])

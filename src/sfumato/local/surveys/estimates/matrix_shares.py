@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.local.surveys.estimates.estimated_design import AnswerMatrix
 from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.local.surveys.estimates.profile_share import profile_share_interval
 from sfumato.numerics.interval import Interval
 
@@ -94,6 +95,13 @@ class MatrixShares:
             for index in range(len(self.design.categories))
         ]
         return Interval(np.array([part.lower for part in each]), np.array([part.upper for part in each]))
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        ends = zip(lower.tolist(), upper.tolist(), strict=True)
+        columns = (self.design.categories, self.shares.tolist(), self.maximum_likelihood.tolist(), ends)
+        rows = zip(*columns, strict=True)
+        return estimate_html("Estimated shares", rows, respondents=self.respondents, design=self.design)
 
     @property
     def _matrix(self) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from scipy.special import chdtri
 
 from sfumato import _check
 from sfumato.local.surveys.estimates.likeliest_shares import answer_log_likelihood, likeliest_shares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 
 __all__ = ["CheatingEstimate", "LyingEstimate"]
@@ -140,6 +141,17 @@ class CheatingEstimate:
         """The likeliest shares in this order, within [0, 1] and with the sum 1."""
         return likeliest_shares(self.counts, _matrices(self.design))
 
+    def _repr_html_(self) -> str:
+        names, raw = ("honest yes", "honest no", "cheaters"), (self.honest_yes, self.honest_no, self.cheaters)
+        ends = (
+            self.interval("honest_yes")[:2],
+            self.interval("honest_no")[:2],
+            self.interval("cheaters")[:2],
+        )
+        rows = zip(names, raw, self.maximum_likelihood.tolist(), ends, strict=True)
+        asked = sum(map(sum, self.counts))
+        return estimate_html("Estimated shares, of three kinds", rows, respondents=asked, design=self.design)
+
     def interval(
         self, share: Literal["honest_yes", "honest_no", "cheaters"], level: float = 0.95
     ) -> Interval:
@@ -216,6 +228,13 @@ class LyingEstimate:
         honest, without, lying = likeliest_shares(self.counts, _matrices(self.design)).tolist()
         whole = honest + lying
         return np.array([1 - without, honest / whole if whole > 0 else math.nan])
+
+    def _repr_html_(self) -> str:
+        names, raw = ("prevalence", "honesty"), (self.prevalence, self.honesty)
+        ends = (self.interval("prevalence")[:2], self.interval("honesty")[:2])
+        rows = zip(names, raw, self.maximum_likelihood.tolist(), ends, strict=True)
+        asked = sum(map(sum, self.counts))
+        return estimate_html("Estimated prevalence and honesty", rows, respondents=asked, design=self.design)
 
     def interval(self, share: Literal["prevalence", "honesty"], level: float = 0.95) -> Interval:
         """Return an interval for the prevalence or the honesty by profile likelihood.

@@ -12,6 +12,7 @@ from scipy.special import bdtr
 
 from sfumato.local.surveys.estimates.estimated_design import TwoAnswers
 from sfumato.local.surveys.estimates.intervals import Method, share_bounds
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Prevalence"]
@@ -117,6 +118,11 @@ class Prevalence:
         few = float(bdtr(self.yes, self.respondents, chances[0]))
         many = float(bdtr(self.respondents - self.yes, self.respondents, 1 - chances[1]))
         return min(1.0, 2 * min(few, many)) if self.respondents else 1.0
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("prevalence", self.prevalence, self.maximum_likelihood, (lower, upper))
+        return estimate_html("Estimated prevalence", [row], respondents=self.respondents, design=self.design)
 
     def __str__(self) -> str:
         lower, upper, _ = self.interval()

@@ -9,6 +9,7 @@ from typing import Literal, final
 from sfumato import _check
 from sfumato.local.surveys.estimates.estimated_design import EstimatedPrevalence
 from sfumato.local.surveys.estimates.intervals import difference_bounds, normal_quantile, share_bounds
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.numerics.interval import Interval
 
@@ -61,6 +62,11 @@ class PrevalenceDifference:
     def stddev(self) -> float:
         """The standard deviation of the raw difference."""
         return math.sqrt(self.first.variance + self.second.variance)
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("difference", self.difference, self.maximum_likelihood, (lower, upper))
+        return estimate_html("Estimated difference", [row])
 
     def interval(
         self, level: float = 0.95, method: Literal["wilson", "clopper-pearson"] = "wilson"

@@ -12,6 +12,7 @@ from sfumato import _check
 from sfumato.local.surveys.estimates.category_shares import Shares
 from sfumato.local.surveys.estimates.intervals import difference_bounds, normal_quantile, share_bounds
 from sfumato.local.surveys.estimates.matrix_shares import MatrixShares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 
 __all__ = ["SharesDifference"]
@@ -125,6 +126,18 @@ class SharesDifference:
         return Interval(
             np.clip(np.minimum(lower, likeliest), -1, 1), np.clip(np.maximum(upper, likeliest), -1, 1)
         )
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        ends = zip(lower.tolist(), upper.tolist(), strict=True)
+        columns = (
+            self.first.design.categories,
+            self.difference.tolist(),
+            self.maximum_likelihood.tolist(),
+            ends,
+        )
+        rows = zip(*columns, strict=True)
+        return estimate_html("Estimated differences of shares, intervals at once", rows)
 
     def __str__(self) -> str:
         if not (self.first.respondents and self.second.respondents):

@@ -12,6 +12,7 @@ from sfumato import _check
 from sfumato.local.surveys.designs.binary import BinaryDesign
 from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.estimates.intervals import normal_quantile
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.numerics.interval import Interval
 
@@ -65,6 +66,11 @@ class Stratified:
     def stddev(self) -> float:
         """The root of the variance."""
         return float(np.sqrt(self.variance))
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("prevalence", self.prevalence, self.maximum_likelihood, (lower, upper))
+        return estimate_html("Estimated prevalence", [row])
 
     def interval(self, level: float = 0.95, method: Literal["clopper-pearson", "wald"] = "wald") -> Interval:
         """Return an interval for the prevalence in the population.
@@ -158,6 +164,11 @@ class Weighted:
     def variance(self) -> float:
         """The square of the standard deviation."""
         return self.stddev**2
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("prevalence", self.prevalence, self.maximum_likelihood, (lower, upper))
+        return estimate_html("Estimated prevalence", [row])
 
     def interval(self, level: float = 0.95, method: Literal["wald"] = "wald") -> Interval:
         """Return the normal approximation around the estimate, within [0, 1].

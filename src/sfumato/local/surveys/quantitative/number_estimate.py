@@ -13,6 +13,7 @@ from sfumato import _check
 from sfumato.local.surveys.estimates.estimated_design import AnswerMatrix
 from sfumato.local.surveys.estimates.intervals import normal_quantile
 from sfumato.local.surveys.estimates.matrix_shares import MatrixShares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.numerics.interval import Interval
 
 __all__ = ["MeanMethod", "NumberEstimate", "mean_half_width"]
@@ -190,6 +191,11 @@ class NumberEstimate:
         mean, slack = self.mean, 0.0 if method == "wald" else _ROUNDING * (self._width + abs(upper + lower))
         ends = mean - half - slack, mean + half + slack
         return Interval(min(max(ends[0], lower), upper), max(min(ends[1], upper), lower))
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("mean", self.mean, self.maximum_likelihood, (lower, upper))
+        return estimate_html("Estimated mean", [row], respondents=self.respondents, design=self.design)
 
     def __str__(self) -> str:
         lower, upper, _ = self.interval()

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from sfumato import _check
 from sfumato.local.surveys.estimates.estimated_design import TwoAnswers
 from sfumato.local.surveys.estimates.likeliest_shares import likeliest_shares
+from sfumato.local.surveys.estimates.notebook_table import estimate_html
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.local.surveys.quantitative.number_estimate import MeanMethod, mean_half_width
 from sfumato.numerics.interval import Interval
@@ -167,6 +168,12 @@ class ScoreEstimate:
         counts = np.bincount(index, weights=self.counts, minlength=classes)
         likeliest = likeliest_shares([counts], [matrix])
         return np.asarray(np.bincount(scores, likeliest, len(self.designs) + 1), dtype=np.float64)
+
+    def _repr_html_(self) -> str:
+        lower, upper, _ = self.interval()
+        row = ("mean score", self.mean, None, (lower, upper))
+        caption = f"Estimated score of {len(self.designs)} questions"
+        return estimate_html(caption, [row], respondents=self.respondents)
 
     def __str__(self) -> str:
         lower, upper, _ = self.interval()
