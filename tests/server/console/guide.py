@@ -11,8 +11,8 @@ from typing import Any, Final
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
-from sfumato.cli.demos.console_demo import QUESTION
-from tests.cli.demos.running_console import RunningDemo
+from sfumato.cli.governance.console_demo import QUESTION
+from tests.cli.governance.running_console import RunningDemo
 from tests.server.console.visitor import Visitor, read_only
 
 __all__ = ["DOCS", "follow_guide", "guide_steps"]

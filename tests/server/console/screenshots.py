@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.browser import browsing, needed
-from tests.cli.demos.running_console import running_demo
+from tests.cli.governance.running_console import running_demo
 from tests.server.console.guide import DOCS, follow_guide
 from tests.server.console.visitor import Visitor
 

@@ -14,7 +14,7 @@ from sfumato.ledger import Ledger
 from sfumato.server.console.pages.rendering import MENU
 from sfumato.server.console.settings import read_settings
 from tests.browser import browsing
-from tests.cli.demos.running_console import RunningDemo, running_demo
+from tests.cli.governance.running_console import RunningDemo, running_demo
 from tests.server.console.guide import follow_guide, guide_steps
 from tests.server.console.visitor import Visitor
 

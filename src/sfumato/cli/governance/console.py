@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import server
-from sfumato.cli.demos.console_demo import console_demo
+from sfumato.cli.governance.console_demo import console_demo
 from sfumato.cli.governance.console_tokens import tokens
 from sfumato.cli.process.service_options import say_now
 from sfumato.server.console.settings import read_settings

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.demos.console_demo import QUESTION, console_demo, make_office
+from sfumato.cli.governance.console_demo import QUESTION, console_demo, make_office
 from sfumato.cli.governance.signing_key import read_signing_key
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.settings import read_settings
-from tests.cli.demos.running_console import running_demo
+from tests.cli.governance.running_console import running_demo
 
 ROLES = {"analyst", "reviewer", "curator", "auditor"}
 
