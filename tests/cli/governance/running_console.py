@@ -58,7 +58,8 @@ def running_demo(*options: str) -> Iterator[RunningDemo]:
                 assert lines[-1], process.stderr.read() if process.stderr is not None else ""
             yield _read("".join(lines), process)
         finally:
-            process.kill()
+            process.terminate()  # after which it removes its folder
+            process.wait(60)
 
 
 def _read(text: str, process: subprocess.Popen[str]) -> RunningDemo:
