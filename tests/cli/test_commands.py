@@ -61,7 +61,7 @@ def ledger(tmp_path: Path) -> Path:
     return path
 
 
-PROSE = {"demo", "completion", "console serve", "local serve", "shuffle serve", "dap serve"}
+PROSE = {"demo", "completion", "console demo", "console serve", "local serve", "shuffle serve", "dap serve"}
 """A story, a script, and services, which write logs (``--json-log``)."""
 
 
@@ -97,6 +97,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "members roles",
         "members key",
         "members decline",
+        "console demo",
         "console serve",
         "console token create",
         "console token list",

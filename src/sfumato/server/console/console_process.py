@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sfumato.server.console.app import application
 from sfumato.server.console.console import Console
@@ -16,7 +17,11 @@ __all__ = ["serve_console"]
 
 
 def serve_console(
-    settings: ConsoleSettings, say: Callable[[str], None] = print, *, structured_log: bool = False
+    settings: ConsoleSettings,
+    say: Callable[[str], None] = print,
+    *,
+    structured_log: bool = False,
+    started: Callable[[str], None] = lambda origin: None,
 ) -> None:
     """Run a console until the process is asked to end (SIGINT or SIGTERM).
 
@@ -27,6 +32,8 @@ def serve_console(
         Receives lines for the operator; nothing is said of who visits.
     structured_log : bool
         Whether each line is a JSON object, with its time.
+    started : callable
+        Receives the address at which browsers reach it, before the first request is answered.
 
     Raises
     ------
@@ -36,6 +43,11 @@ def serve_console(
         If the ledger cannot be used.
     """
     log = OperatorLog(say, structured=structured_log)
+
+    def begin(origin: str, url: str) -> None:
+        log("started", f"console at {origin}", url=origin, listens=url)
+        started(origin)
+
     if settings.certificate is not None:
         check_certificate(*settings.certificate)
     with (
@@ -49,7 +61,7 @@ def serve_console(
             listening,
             Limits(per_address=None) if settings.behind_proxy else Limits(),
             certificate=settings.certificate,
-            started=lambda url: log("started", f"console at {origins[0]}", url=origins[0], listens=url),
+            started=partial(begin, origins[0]),
         )
 
 

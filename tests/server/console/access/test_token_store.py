@@ -101,6 +101,12 @@ def test_the_file_holds_no_secret_and_is_its_owners_alone(store: TokenStore, tmp
         TokenStore(tmp_path / "tokens.json").all()
 
 
+def test_the_first_token_makes_the_folder_its_owners_alone(tmp_path: Path) -> None:
+    text, token = TokenStore(tmp_path / "console" / "tokens").create("carl", ["read"], days=1)
+    assert (tmp_path / "console").stat().st_mode & 0o777 == 0o700
+    assert TokenStore(tmp_path / "console" / "tokens").verified(text) == token
+
+
 def test_another_process_sees_a_change_with_its_next_question(tmp_path: Path, store: TokenStore) -> None:
     other = TokenStore(tmp_path / "tokens.json", now=lambda: 1e9)
     text, token = store.create("ada", ["read"], days=1)
@@ -142,4 +148,4 @@ def test_what_cannot_be_a_token_or_its_file_is_refused(store: TokenStore, tmp_pa
         with pytest.raises(ParameterError, match="tokens"):
             TokenStore(path).all()
     with pytest.raises(SourceError, match="must be one that can be read and written"):
-        TokenStore(tmp_path / "missing" / "tokens.json").create("ada", ["read"], days=1)
+        TokenStore(tmp_path / "missing" / "too" / "tokens.json").create("ada", ["read"], days=1)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sfumato.ledger import Approval
+import sfumato
+from sfumato.ledger import Approval, Role
 from sfumato.report.markup.page_style import STYLE_SOURCE
+from sfumato.server.console.access.identity import PUBLIC
+from sfumato.server.console.console import Console
+from sfumato.server.console.pages.answer import Page
+from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.screens.reviews import SCREENS
 from sfumato.server.console.services.reviewing import CHECKLIST
+from sfumato.server.console.settings import ConsoleSettings
 from tests.server.console.office import COUNT, MEMBERS, Office, hidden_field
 
 CONFIRMED = {name: "yes" for name, _ in CHECKLIST}
@@ -108,3 +118,25 @@ def test_no_one_else_may(office: Office) -> None:
             assert office.get(name, path).status == seen, (name, path)
     for number in ("0", "01", "x", "9" * 30, "99", "-1"):
         assert office.get("rita", f"/review/{number}").status == 404
+
+
+def test_a_reviewer_sees_which_groups_a_threshold_hid(tmp_path: Path) -> None:
+    query = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-6, max_groups_contributed=1) "
+        "town, COUNT(*) AS n FROM data GROUP BY town"
+    )
+    rows = pa.table({"id": range(400), "town": ["Ahaus", "Borken"] * 200})
+    address = tmp_path / "towns.ledger"
+    with sfumato.connect(rows, privacy_unit="id", epsilon=1, delta=1e-5, ledger=address) as session:
+        threshold = session.sql(query).record.threshold
+        session.ledger.members.set_roles("carl", {Role.CURATOR})
+        session.ledger.reviews.request(1, by="carl", comment="")
+    assert threshold is not None
+    show = next(screen.show for screen in SCREENS if screen.path == "/review/{number}")
+    settings = ConsoleSettings(ledger=str(address), folder=tmp_path / "console")
+    with Console(settings) as console:
+        page = show(console, Visit(identity=PUBLIC, path={"number": "1"}))
+    assert isinstance(page, Page)
+    said = {row["name"]: row["now"] for row in page.facts["rows"]}
+    assert said["Threshold"] == f"groups with a noisy count below {threshold.units} are hidden"
+    assert said["Groups"] == "2"

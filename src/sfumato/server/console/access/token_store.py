@@ -123,8 +123,8 @@ class TokenStore:
     Parameters
     ----------
     path : Path
-        The file, which is made by the first token; beside it are ``.lock`` and, during a write, ``.new``. It
-        is replaced as a whole, so a process sees a change with its next request.
+        The file, which is made by the first token, with its folder; beside it are ``.lock`` and, during a
+        write, ``.new``. It is replaced as a whole, so a process sees a change with its next request.
     now : callable
         Seconds since 1970.
 
@@ -162,6 +162,7 @@ class TokenStore:
             _check.refuse("days", f"be at most {_LONGEST}", days, "make a new token then")
         secret = secrets.token_bytes(32)
         created = int(self._now())
+        self._make_folder()
         with self._changed() as known:
             while (number := secrets.token_hex(8)) in known:
                 pass
@@ -238,6 +239,13 @@ class TokenStore:
         if token is None or not right or not token.usable(self._now()):
             raise InvalidToken("" if token is None else token.name)
         return token
+
+    def _make_folder(self) -> None:
+        """Make the folder of the file, which before its first start a console does not have."""
+        try:
+            self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            self._refuse(error)
 
     def _known(self) -> Mapping[str, AccessToken]:
         """Return the tokens by identifier, read anew if the file is another than before."""

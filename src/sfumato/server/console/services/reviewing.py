@@ -209,6 +209,8 @@ def _facts(console: Console, entry: Entry) -> dict[str, str]:
         facts["Groups"] = str(columns.num_rows)
         threshold = stored.record.threshold
         facts["Threshold"] = (
-            "none: the groups are public" if threshold is None else f"groups below {threshold:g}"
+            "none: the groups are public"
+            if threshold is None
+            else f"groups with a noisy count below {threshold.units} are hidden"
         )
     return facts

@@ -15,11 +15,12 @@ REMEDY: Final = "write a number such as 0.5"
 
 
 class BudgetField(NamedTuple):
-    """One field: its name, what it is called, and what is said below it."""
+    """One field: its name, what it is called, what is said below it, and whether it must be filled in."""
 
     name: str
     label: str
     hint: str
+    required: bool = True
 
 
 _FIELDS: Final[Mapping[str, tuple[BudgetField, ...]]] = {
@@ -34,11 +35,11 @@ _FIELDS: Final[Mapping[str, tuple[BudgetField, ...]]] = {
     ),
     "zcdp": (
         BudgetField("rho", "Rho", "The sum of the rhos of all answers."),
-        BudgetField("delta", "Delta", "Left empty it is 0: no thresholds."),
+        BudgetField("delta", "Delta", "Left empty it is 0: no thresholds.", required=False),
     ),
     "gaussian": (
         BudgetField("mu", "Mu", "The root of the sum of the squares of all answers' mu."),
-        BudgetField("delta", "Delta", "Left empty it is 0: no thresholds."),
+        BudgetField("delta", "Delta", "Left empty it is 0: no thresholds.", required=False),
     ),
 }
 
@@ -74,7 +75,7 @@ def stated_budget(amounts: Mapping[str, float | None], whole: Budget) -> Budget:
         value = amounts.get(field.name)
         if value is not None:
             stated[field.name] = value
-        elif field.name != "delta" or whole.kind in {"approximate", "rdp"}:
+        elif field.required:
             _check.refuse_state(field.name, "be filled in", "it is empty", REMEDY)
     if whole.kind == "rdp":
         stated["orders"] = [member.order for member in whole.filters.members if isinstance(member, RDPFilter)]
