@@ -100,7 +100,7 @@ def test_calibrated_answers_fit_as_they_were_asked(epsilon: float, delta: float,
 def test_answers_of_a_session_fit(count: int, options: str, whole: dict[str, float]) -> None:
     people = pa.table({"person": range(100), "x": range(100)})
     query = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) AS n FROM data WHERE x >= "
-    with sf.connect(people, privacy_unit="person", rng=1, **whole) as session:  # type: ignore[arg-type]
+    with sf.connect(people, privacy_unit="person", rng=1, **whole) as session:  # type: ignore[call-overload]
         for at in range(count):
             release = session.sql(f"{query}{at}")
         epsilon = Fraction(options.partition("=")[2].partition(",")[0])

@@ -70,7 +70,6 @@ _SELECTION_PART = 0.375  # of delta; both noise and threshold of Gaussian noise 
 _LARGEST_FACTOR = 2**256  # beyond all samplers, and a float by far
 _FAR = math.log(1.25)  # the closed forms are off by up to a ninth, where noise is a step wide
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
-_LARGEST_FACTOR = Fraction(2) ** 900  # beyond it numbers overflow; the grid refuses far less
 
 
 class NoiseDistribution(Enum):
@@ -212,14 +211,12 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
         float(request.moved(demand.max_groups)) / (2 if gaussian and request.chooses else 1)
         for request in demand.requests
     ]
-    if factor > _LARGEST_FACTOR:
-        return math.inf
     try:
         noise = [
             float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
             for many, weight in zip(moved, demand.weights, strict=True)
         ]
-    except (OverflowError, ZeroDivisionError):  # an epsilon, or a part of it, next to 0
+    except (OverflowError, ZeroDivisionError):  # a part of epsilon next to 0
         return math.inf
     if math.inf in noise:
         return math.inf

@@ -31,7 +31,7 @@ AVG(pay, contribution_bounds_per_group => (0, 10)) AS pay FROM data"""
 def asker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
     whole, own = BUDGETS[request.param]
     people = pa.table({"person": range(9), "pay": [1.5] * 9})
-    with sf.connect(people, privacy_unit="person", ledger=tmp_path / "ledger", **whole) as session:  # type: ignore[arg-type]
+    with sf.connect(people, privacy_unit="person", ledger=tmp_path / "ledger", **whole) as session:  # type: ignore[call-overload]
         session.ledger.grant("ada", own)
         plan = planning_session(session)
         yield plan.as_analyst("ada")
