@@ -139,6 +139,7 @@ def test_of_the_console(here: Path) -> None:
         ledger="people.ledger", folder=Path("console")
     )
     (here / "client.secret").write_text("quiet")
+    (here / "proxy.secret").write_text("0123456789abcdef" * 2)
     (here / "domain.toml").write_text("[age]\nvalues = [0, 1]\n")
     Path("console.toml").write_text(switched(text))
     whole = tomllib.loads(switched(text))
