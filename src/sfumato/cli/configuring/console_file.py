@@ -85,7 +85,10 @@ _HELPS: Final[Mapping[str, Mapping[str, tuple[str, Any]]]] = MappingProxyType(
                 "Names who signed in at a proxy; none is believed unless set.",
                 "x-forwarded-user",
             ),
-            "proxy-secret-file": ("What the proxy sends along, where others use the machine.", "proxy.secret"),
+            "proxy-secret-file": (
+                "What the proxy sends along, where others use the machine.",
+                "proxy.secret",
+            ),
         },
         "sign-in.oidc": {
             "issuer": (f"The provider's URL. {_REQUIRED}", "https://id.example"),
