@@ -48,9 +48,9 @@ def killed(location: str, stage: str) -> Callable[[Callable[[object], None]], No
     owner, name, after = STAGES[stage]
     method = getattr(owner, name)
 
-    def last(self: Any, *given: Any) -> Any:
+    def last(self: Any, *given: Any, **named: Any) -> Any:
         if after:
-            method(self, *given)
+            method(self, *given, **named)
         os.kill(os.getpid(), signal.SIGKILL)
 
     def work(report: Callable[[object], None]) -> None:

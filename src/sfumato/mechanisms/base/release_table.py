@@ -117,7 +117,8 @@ def drawn(rows: Rows, ax: Any = None) -> Any:
     below, above = (
         np.where(np.isfinite(half), np.maximum(half, 0), 0) for half in (value - ends[0], ends[1] - value)
     )
-    halves = None if rows.ends is None else np.stack([below, above])
+    # Matplotlib below 3.9 takes an array of one number for a number, which NumPy warns of.
+    halves = None if rows.ends is None else np.stack([below, above]).tolist()
     ax.set_ylabel("value")
     names = list(rows.labels)
     if names == _EDGES and all(map(_finite, rows.labels.values())):

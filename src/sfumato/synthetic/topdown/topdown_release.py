@@ -208,7 +208,7 @@ class TopDownRelease(Release):
             found = np.concatenate([np.ravel(table.counts) for table in tables])[:most]
             ends = [table.interval(0.95 if level is None else level) for table in tables]
             lower, upper = (np.concatenate([np.ravel(end[side]) for end in ends])[:most] for side in (0, 1))
-            halves = np.stack([found - lower, upper - found])
+            halves = np.stack([found - lower, upper - found]).tolist()
             ax.errorbar(range(len(found)), found, yerr=halves, fmt="o", color="black", capsize=3)
         return ax
 
