@@ -20,7 +20,7 @@ from sfumato.report.pages.sections import items, odds_in_words, paragraph, secti
 from sfumato.report.pages.subject import Subject
 from sfumato.report.texts.catalog import Texts
 
-__all__ = ["comparison_page", "comparison_section", "comparison_text"]
+__all__ = ["comparison_page", "comparison_section", "comparison_text", "stated_parameters"]
 
 _SURE: Final = 12.0
 """Odds of more than 10 to this power stand at the end of the strip."""
@@ -143,7 +143,7 @@ def comparison_text(comparison: Comparison, *, language: str = "en") -> str:
         known = {
             "mark": str(mark),
             "name": _plain_name(each.record),
-            "parameters": _parameters(written, each.record),
+            "parameters": stated_parameters(written, each.record),
             "stated": each.record.stated_unit,
             "right": right,
             "meets": texts(_MEETS[each.meets]),
@@ -191,7 +191,7 @@ def _table(texts: Texts, comparison: Comparison) -> Markup:
 def _stated(texts: Texts, record: DeploymentRecord) -> Markup:
     """Return the unit and the parameters of a record, in its own words and numbers."""
     note = f" {record.note}" if record.note else ""
-    parameters = _parameters(Numerals(texts.language), record)
+    parameters = stated_parameters(Numerals(texts.language), record)
     return joined((user_text(record.stated_unit), f": {parameters}.", user_text(note)))
 
 
@@ -227,8 +227,14 @@ def _why(texts: Texts, placed: Placed) -> Markup:
     return texts(_WHY[placed.why])
 
 
-def _parameters(written: Numerals, record: DeploymentRecord) -> str:
-    """Return what a record states, to four digits."""
+def stated_parameters(written: Numerals, record: DeploymentRecord) -> str:
+    """Return what a record states, to four digits.
+
+    Parameters
+    ----------
+    written : Numerals
+    record : DeploymentRecord
+    """
     stated: Iterable[tuple[str, float | None]] = (
         ("ε", record.epsilon),
         ("δ", record.delta),

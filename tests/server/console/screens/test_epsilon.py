@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from sfumato.privacy import PureDP
+from sfumato.report import compare
 from sfumato.server.console.screens.epsilon import mark_of
 from tests.cases import cases
 from tests.server.console.office import MEMBERS, Office
@@ -31,6 +33,18 @@ def test_what_is_no_choice_is_refused(office: Office, epsilon: str) -> None:
     refused = office.get("carl", f"/epsilon?epsilon={epsilon}")
     assert refused.status == 400
     assert "epsilon must be" in refused.text
+
+
+def test_records_of_the_same_unit_stand_beside_it(office: Office) -> None:
+    page = office.get("carl", "/epsilon?epsilon=0.5&unit=person").text
+    assert "Assistive AI" in page
+    assert "<option selected>person</option>" in page
+    placed = [each.record.name for each in compare(PureDP(0.5), unit="person").placed]
+    assert page.count('<th scope="row"><bdi>') == len(placed)
+    assert "Movement Ranges Map" not in page  # whose unit is a day of a person
+    assert "Assistive AI" not in office.get("carl", "/epsilon?epsilon=0.5").text
+    refused = office.get("carl", "/epsilon?epsilon=0.5&unit=galaxy")
+    assert (refused.status, "unit must be one of" in refused.text) == (400, True)
 
 
 def test_only_a_curator_sees_it(office: Office) -> None:

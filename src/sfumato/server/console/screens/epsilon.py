@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfumato import _check
 from sfumato.privacy import PureDP
-from sfumato.report import odds
+from sfumato.report import compare, odds
+from sfumato.report.comparison.comparison_page import stated_parameters
+from sfumato.report.comparison.deployment_records import record_units
 from sfumato.report.markup.numerals import Numerals
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page
@@ -79,6 +81,7 @@ def _show(console: Console, visit: Visit) -> Answer:
     asked = Visit(identity=visit.identity, form=visit.query).amount("epsilon", "write a number such as 0.5")
     if asked is not None and not 1e-3 <= asked <= 50:
         _check.refuse("epsilon", "be from 0.001 to 50", asked, "beyond them nothing is left to choose")
+    unit = visit.query.get("unit", "").strip()
     marks = [mark_of(epsilon) for epsilon in sorted({*_MARKS, *([] if asked is None else [asked])})]
     facts = {
         "marks": marks,
@@ -87,8 +90,26 @@ def _show(console: Console, visit: Visit) -> Answer:
         "size": (_WIDTH, _HEIGHT),
         "budget": console.ledger.budget,
         "unit": console.ledger.privacy_unit,
+        "renewal": console.ledger.renewal,
+        "units": record_units(),
+        "chosen": unit,
+        "records": _records(asked, unit) if asked is not None and unit else [],
     }
     return Page(template="epsilon.html", title="Set epsilon", facts=facts)
+
+
+def _records(epsilon: float, unit: str) -> list[dict[str, str]]:
+    """Return the public records of deployments with this unit, from the strongest; others are not compared."""
+    return [
+        {
+            "name": ", ".join(filter(None, (placed.record.name, placed.record.part))),
+            "by": ", ".join(placed.record.curators),
+            "stated": stated_parameters(_NUMERALS, placed.record),
+            "right": _NUMERALS.chance_up(placed.standing.right),
+        }
+        for placed in compare(PureDP(epsilon), unit=unit).placed
+        if placed.standing is not None
+    ]
 
 
 def _points(marks: list[Mark]) -> list[dict[str, object]]:
