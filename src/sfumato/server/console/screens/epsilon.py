@@ -99,7 +99,7 @@ def _show(console: Console, visit: Visit) -> Answer:
 
 
 def _records(epsilon: float, unit: str) -> list[dict[str, str]]:
-    """Return the public records of deployments with this unit, from the strongest; others are not compared."""
+    """Return the public records of deployments with this unit, the strongest first; no others are compared."""
     return [
         {
             "name": ", ".join(filter(None, (placed.record.name, placed.record.part))),
