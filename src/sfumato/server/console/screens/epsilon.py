@@ -99,7 +99,7 @@ def _show(console: Console, visit: Visit) -> Answer:
 
 
 def _records(epsilon: float, unit: str) -> list[dict[str, str]]:
-    """Return the public records of deployments with this unit, the strongest first; no others are compared."""
+    """Return the public records of deployments with this unit, the strongest first, and no others."""
     return [
         {
             "name": ", ".join(filter(None, (placed.record.name, placed.record.part))),
