@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from sfumato.ledger import LedgerExport
 from tests.server.console.office import MEMBERS, Office
@@ -54,7 +55,7 @@ def test_it_is_verified_and_exported(office: Office) -> None:
 
 def test_damage_is_said(office: Office) -> None:
     path = office.console.settings.ledger
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             database.execute(f'DROP TRIGGER "{name}"')
         database.execute("UPDATE event SET digest = printf('%064d', 0) WHERE position = 3")
