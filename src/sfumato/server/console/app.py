@@ -24,7 +24,8 @@ from sfumato.server.console.api.api_routes import ApiRoutes
 from sfumato.server.console.api.catalog_of_operations import OPERATIONS
 from sfumato.server.console.api.problems import refuse_as_problem
 from sfumato.server.console.console import Console
-from sfumato.server.console.endpoints import OPERATOR_KNOWS, Endpoint, Endpoints
+from sfumato.server.console.endpoints import Endpoint, Endpoints
+from sfumato.server.console.failures import OPERATOR_KNOWS
 from sfumato.server.console.guard.guarded import guarded
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.console.pages.rendering import Renderer
@@ -72,7 +73,6 @@ def application(
         proxy = ProxyHeader(
             header=settings.proxy_header, peers=settings.proxies, secret=settings.proxy_secret
         )
-
     api = ApiRoutes(console, OPERATIONS, report_failure)
 
     async def refusal(scope: Connection, send: Send, refused: Refused) -> None:

@@ -12,18 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import (
-    BudgetExceeded,
-    LedgerCorrupt,
-    LedgerUnavailable,
-    ParameterError,
-    QueryError,
-    SfumatoError,
-    SourceError,
-)
+from sfumato.errors import SfumatoError
 from sfumato.server.asgi import Connection, Refused, Send, answer, header_of, refuse_in_json
 from sfumato.server.console.access.identity import PUBLIC, identity_of
 from sfumato.server.console.console import Console
+from sfumato.server.console.failures import OPERATOR_KNOWS, OPERATORS, status_of
 from sfumato.server.console.guard.bodies import form_of
 from sfumato.server.console.guard.csrf import form_token
 from sfumato.server.console.pages.answer import Answer, Document, Page, Redirect
@@ -31,14 +24,11 @@ from sfumato.server.console.pages.rendering import Renderer
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit
 
-__all__ = ["OPERATOR_KNOWS", "Endpoint", "Endpoints", "fields_of"]
+__all__ = ["Endpoint", "Endpoints", "fields_of"]
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _LONGEST_WAIT: Final = 5.0
-_OPERATORS: Final = (LedgerUnavailable, LedgerCorrupt, SourceError)
-"""Errors whose messages name files and servers: the operator's, and nobody's who visits."""
-OPERATOR_KNOWS: Final = "the ledger or the data cannot be read; whoever runs this console knows why"
 
 
 @final
@@ -107,7 +97,7 @@ class Endpoints:
         if b"text/html" not in header_of(scope, b"accept"):
             await refuse_in_json(scope, send, refused)
             return
-        facts = {"message": f"{refused.why[:1].upper()}{refused.why[1:]}.", "back": ""}
+        facts = {"message": _sentence(refused.why), "back": ""}
         page = Page(template="message.html", title="Refused", facts=facts, status=refused.status)
         content = self._renderer.html(page, PUBLIC, path=scope["path"]).encode()
         extra = [*refused.headers, (b"connection", b"close")]
@@ -134,13 +124,12 @@ class Endpoints:
     def _shown(self, screen: Screen, visit: Visit, request: Request) -> Response:
         try:
             return self.response(screen.show(self._console, visit), request)
-        except _OPERATORS as error:
-            self._report_failure(str(error))
-            return self.message(
-                request, "Not done", f"{OPERATOR_KNOWS[:1].upper()}{OPERATOR_KNOWS[1:]}.", 503
-            )
         except SfumatoError as error:
-            return self.message(request, "Not done", str(error), _status(error))
+            said = str(error)
+            if isinstance(error, OPERATORS):
+                self._report_failure(said)
+                said = _sentence(OPERATOR_KNOWS)
+            return self.message(request, "Not done", said, status_of(error))
 
     def message(self, request: Request, title: str, message: str, status: int) -> Response:
         """Return a page with one message.
@@ -175,11 +164,9 @@ class Endpoints:
         return Response(html, status_code=answer.status, media_type="text/html; charset=utf-8")
 
 
-def _status(error: SfumatoError) -> int:
-    """Return the status of an error that the visitor can read and mend."""
-    if isinstance(error, BudgetExceeded):
-        return 409
-    return 400 if isinstance(error, ParameterError | QueryError) else 409
+def _sentence(words: str) -> str:
+    """Return words as a sentence of a page."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _document(answer: Document) -> Response:

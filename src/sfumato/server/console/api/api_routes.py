@@ -26,6 +26,7 @@ from sfumato.server.console.api.operation import JSON, Call, Operation, Outcome
 from sfumato.server.console.api.plain_values import json_bytes
 from sfumato.server.console.api.problems import PROBLEM, Problem, problem_of
 from sfumato.server.console.console import Console
+from sfumato.server.console.failures import OPERATORS
 from sfumato.server.console.guard.bodies import body_of
 
 __all__ = ["ApiRoutes"]
@@ -83,7 +84,9 @@ class ApiRoutes:
         except Problem as problem:
             return _problem_response(problem)
         except SfumatoError as error:
-            return _problem_response(problem_of(error, signed_in=identity.signed_in))
+            if isinstance(error, OPERATORS):
+                self._report_failure(str(error))
+            return _problem_response(problem_of(error))
 
     async def refused(self, _: Request, error: Exception) -> Response:
         """Answer where there is no such route, or it takes no such method."""

@@ -12,23 +12,16 @@ from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any, Final, final
 
-from sfumato.errors import (
-    BudgetExceeded,
-    LedgerCorrupt,
-    LedgerUnavailable,
-    ParameterError,
-    QueryError,
-    SfumatoError,
-)
+from sfumato.errors import BudgetExceeded, SfumatoError
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.server.asgi import Connection, Refused, Send, answer
 from sfumato.server.console.api.plain_values import json_bytes
 from sfumato.server.console.asking.job_store import TooManyJobs
+from sfumato.server.console.failures import OPERATOR_KNOWS, OPERATORS, status_of
 
 __all__ = ["PROBLEM", "Problem", "problem_of", "refuse_as_problem"]
 
 PROBLEM: Final = "application/problem+json"
-_UNREADABLE: Final = "the ledger cannot be used; whoever runs this console knows why"
 _NUMBERS: Final = ("epsilon", "delta", "rho", "mu", "answerable_epsilon", "answerable_delta")
 
 
@@ -68,27 +61,24 @@ class Problem(Exception):
         return {"type": "about:blank", **document, "error": self.error, **self.more}
 
 
-def problem_of(error: SfumatoError, *, signed_in: bool = True) -> Problem:
+def problem_of(error: SfumatoError) -> Problem:
     """Return what is said of an error that sfumato raised on purpose.
 
     Parameters
     ----------
     error : SfumatoError
-    signed_in : bool
-        Whether a member asks: to others a ledger's failure is only one, for its text may name a place.
     """
     name = next(each.__name__ for each in type(error).__mro__ if each.__module__ == "sfumato.errors")
-    if isinstance(error, LedgerUnavailable | LedgerCorrupt):
-        detail = str(error) if signed_in else _UNREADABLE
-        return Problem(status=503, detail=detail, error=name, headers={"retry-after": "1"})
+    status = status_of(error)
+    if isinstance(error, OPERATORS):
+        return Problem(status=status, detail=OPERATOR_KNOWS, error=name, headers={"retry-after": "1"})
     if isinstance(error, TooManyJobs):
-        return Problem(status=429, detail=str(error), headers={"retry-after": "1"})
+        return Problem(status=status, detail=str(error), headers={"retry-after": "1"})
+    more = {}
     if isinstance(error, BudgetExceeded):
         amounts = {"remaining": error.remaining, "requested": error.requested}
-        more = {name: _numbers(value) for name, value in amounts.items()}
-        return Problem(status=409, detail=str(error), error=name, more=more)
-    status = 400 if isinstance(error, ParameterError | QueryError) else 409
-    return Problem(status=status, detail=str(error), error=name)
+        more = {each: _numbers(value) for each, value in amounts.items()}
+    return Problem(status=status, detail=str(error), error=name, more=more)
 
 
 def _numbers(guarantee: object) -> dict[str, float]:
