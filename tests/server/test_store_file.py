@@ -14,7 +14,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.federated.dap.version import Role
 from sfumato.server.dap.aggregator_store import AggregatorStore
-from sfumato.server.store_file import opened_store, store_connection
+from sfumato.server.store_file import opened_store, store_connection, whole_transaction
 from tests.server.dap.setting import parties
 
 
@@ -67,3 +67,22 @@ def test_a_damaged_schema_of_an_aggregator_is_refused_in_one_sentence(tmp_path: 
         path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
         with pytest.raises(ParameterError, match=r"'helper.db' must be (as an aggregator left it|an aggreg)"):
             AggregatorStore(tmp_path, task, Role.HELPER)
+
+
+def test_a_transaction_is_whole_or_nothing(connection: sqlite3.Connection) -> None:
+    with whole_transaction(connection):
+        connection.execute("CREATE TABLE row (x)")
+
+    def broken() -> None:
+        with whole_transaction(connection):
+            connection.execute("INSERT INTO row VALUES (1)")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    assert not connection.in_transaction
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO row VALUES (2)")  # what a failed rollback leaves
+    with whole_transaction(connection):
+        connection.execute("INSERT INTO row VALUES (3)")
+    assert connection.execute("SELECT x FROM row").fetchall() == [(3,)]

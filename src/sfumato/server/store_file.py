@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato._durable import sync_folder
 from sfumato.errors import ParameterError
 
-__all__ = ["opened_store", "refuse_folder", "store_connection"]
+__all__ = ["opened_store", "refuse_folder", "store_connection", "whole_transaction"]
 
 _PRAGMAS: Final = (
     "PRAGMA locking_mode = EXCLUSIVE",  # one process at a time, until it ends
@@ -87,6 +87,27 @@ def opened_store(connection: sqlite3.Connection, name: str, owner: str, article:
         ) from error
     except BaseException:
         connection.close()
+        raise
+
+
+@contextmanager
+def whole_transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do all that follows, durably, or nothing of it, while nobody else writes.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        Of one thread at a time.
+    """
+    if connection.in_transaction:  # after a failure in which rolling back failed, too
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 

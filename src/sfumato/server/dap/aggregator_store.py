@@ -22,7 +22,7 @@ from sfumato.federated.dap.preparation import Verified
 from sfumato.federated.dap.report_messages import ReportError
 from sfumato.federated.dap.task import DapTask
 from sfumato.federated.dap.version import Role
-from sfumato.server.store_file import opened_store, store_connection
+from sfumato.server.store_file import opened_store, store_connection, whole_transaction
 
 __all__ = ["AggregatorStore", "BatchTotal", "StatementResult"]
 
@@ -142,17 +142,8 @@ class AggregatorStore:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Do all that follows, durably, or nothing of it; one thread at a time."""
-        with self._lock:
-            if self._connection.in_transaction:  # after a failure in which rolling back failed, too
-                self._connection.execute("ROLLBACK")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._lock, whole_transaction(self._connection):
+            yield
 
     def closed(self, time: int, batch: bytes | None) -> bool:
         """Report whether a report of a time, in a batch if the leader selects batches, comes too late."""

@@ -18,7 +18,7 @@ from typing import Any, Final, final
 from sfumato import _check
 from sfumato.server.console.asking.job import Job, JobState
 from sfumato.server.console.asking.time_grid import TimeGrid
-from sfumato.server.store_file import store_connection
+from sfumato.server.store_file import store_connection, whole_transaction
 
 __all__ = ["ACTIVE", "JobFile"]
 
@@ -129,15 +129,8 @@ class JobFile:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Do something as a whole or not at all, while nobody else writes."""
-        with self.lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self.lock, whole_transaction(self._connection):
+            yield
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """Return the rows of a statement."""
