@@ -58,16 +58,8 @@ export async function checkVectors(vectors) {
     same(words.taken, one.words, `words below ${one.bound}`);
   }
   for (const one of [...vectors.randomizers, ...vectors.rare, ...vectors.directions]) {
-    const randomizer = await drawing(one.specification);
-    const { protocol } = randomizer;
-    same(randomizer.digest, one.digest, `digest of ${protocol}`);
-    same(randomizer.width, one.width, `width of ${protocol}`);
-    for (const report of one.reports) {
-      const words = await stream(report);
-      same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
-      same(words.taken, report.words, `words of ${protocol}`);
-      reports++;
-    }
+    await checkReports(await drawing(one.specification), one);
+    reports += one.reports.length;
   }
   for (const one of vectors.clients) {
     const client = (await drawing(one.specification)).client(unhex(one.key));
@@ -82,20 +74,26 @@ export async function checkVectors(vectors) {
   return reports + (await checkMemoizing(vectors.memoizing));
 }
 
+/** Reproduce a randomizer's digest and width, and the reports of one question. */
+async function checkReports(randomizer, one) {
+  const { protocol } = randomizer;
+  same(randomizer.digest, one.digest, `digest of ${protocol}`);
+  same(randomizer.width, one.width, `width of ${protocol}`);
+  for (const report of one.reports) {
+    const words = await stream(report);
+    same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
+    same(words.taken, report.words, `words of ${protocol}`);
+  }
+}
+
 /** Reproduce the reports of new devices and of devices that remember, whose store is read anew for each report. */
 async function checkMemoizing(cases) {
   let reports = 0;
   for (const one of cases) {
     const randomizer = await drawing(one.specification);
     const { protocol } = randomizer;
-    same(randomizer.digest, one.digest, `digest of ${protocol}`);
-    same(randomizer.width, one.width, `width of ${protocol}`);
-    for (const report of one.reports) {
-      const words = await stream(report);
-      same(hex(await randomizer.randomize(report.value)), report.record, `${protocol} of seed ${report.seed}`);
-      same(words.taken, report.words, `words of ${protocol}`);
-      reports++;
-    }
+    await checkReports(randomizer, one);
+    reports += one.reports.length;
     for (const device of one.devices) {
       const words = await stream({ seed: device.seed, words: device.rounds.at(-1).words });
       const held = storage();
