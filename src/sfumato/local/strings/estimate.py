@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.local.frequency.found_shares import drawn_shares
 from sfumato.local.frequency.variance import Array, ErrorModel
-from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -230,9 +230,4 @@ class HeavyHitters:
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
-        columns = self.to_dict(level)
-        names = [each if isinstance(each, str) else repr(each) for each in columns["string"]]
-        ends = Interval(columns["lower"], columns["upper"])
-        ax = drawn_few(Rows({"string": names}, columns["frequency"], ends), most, ax)
-        ax.set_ylabel("share")
-        return ax
+        return drawn_shares(self.to_dict(level), "string", most, ax)

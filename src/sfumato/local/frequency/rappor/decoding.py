@@ -20,9 +20,9 @@ from scipy.special import log_ndtr, ndtri
 
 from sfumato import _check
 from sfumato.local.device.frequency.rappor import RapporRandomizer
+from sfumato.local.frequency.found_shares import drawn_shares
 from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from sfumato.local.frequency.variance import Array
-from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Decoded", "decoded"]
@@ -165,12 +165,7 @@ class Decoded:
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
-        columns = self.to_dict(level)
-        names = [each if isinstance(each, str) else repr(each) for each in columns["candidate"]]
-        ends = Interval(columns["lower"], columns["upper"])
-        ax = drawn_few(Rows({"candidate": names}, columns["frequency"], ends), most, ax)
-        ax.set_ylabel("share")
-        return ax
+        return drawn_shares(self.to_dict(level), "candidate", most, ax)
 
 
 def decoded(
