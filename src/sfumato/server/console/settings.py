@@ -175,13 +175,11 @@ def read_settings(file: Path, *, port: int | None = None) -> ConsoleSettings:
     )
     with under(whole.where("answers")):
         times = TimeGrid(**grid)
-    dataset = dict(_dataset(whole))
-    dataset.pop("domains", None)
     stated: dict[str, Any] = {
         "ledger": _address(whole, address),
         "folder": whole.place("folder") or whole.file.parent / "console",
         "title": whole.get("title", text, default.title),
-        "dataset": dataset,
+        "dataset": _dataset(whole),
         "domains": _domains(whole),
         "host": listening.get("host", text, default.host),
         "port": listening.get("port", _port, default.port) if port is None else port,
@@ -214,7 +212,7 @@ def _dataset(whole: Table) -> Mapping[str, Any]:
         return {}
     table = whole.table("dataset", _DATASET)
     table.required("source", lambda where, value: value, "name a file, a table of files, or postgresql://...")
-    found = {name.replace("-", "_"): value for name, value in table.values.items()}
+    found = {name.replace("-", "_"): value for name, value in table.values.items() if name != "domains"}
     found["source"] = _source(table, table.where("source"), found["source"])
     if "public" in found:
         found["public"] = _source(table, table.where("public"), found["public"])

@@ -16,29 +16,21 @@ from sfumato.server.console.api.problems import Problem
 from sfumato.server.console.api.schemas import COUNT, TEXT, WHOLE, obj, reference
 from sfumato.server.console.api.table_bytes import arrow_stream
 from sfumato.server.console.asking.job import JobView
-from sfumato.server.console.asking.proposal import Proposal
 from sfumato.server.console.services.asking_of import asking_of
 from sfumato.server.console.services.reviewing import request_reviews
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
 
-__all__ = ["OPERATIONS", "job_outcome", "proposal_json"]
+__all__ = ["OPERATIONS", "job_outcome"]
 
-_SLACK: Final = 0.02
 _MOST: Final = 100
-
-
-def proposal_json(proposal: Proposal) -> dict[str, Any]:
-    """Return a proposal as the interface has it."""
-    return proposal.to_json()
 
 
 def _job_json(job: JobView) -> dict[str, Any]:
     question = json.loads(job.question)
     stated = {name: question[name] for name in ("sql", "params", "epsilon", "period", "purpose")}
-    wait = None if job.next_look is None else max(job.next_look - time.time(), 0.0) + _SLACK
-    return {**job.to_json(), "question": stated, "retry_after": wait}
+    return {**job.to_json(), "question": stated, "retry_after": job.until_next_look(time.time())}
 
 
 def job_outcome(job: JobView, *, status: int = 200) -> Outcome:
@@ -83,13 +75,14 @@ def _cancel(console: Console, call: Call) -> Outcome:
 
 
 def _answer(console: Console, call: Call) -> Outcome:
-    service, job = asking_of(console), _done(_found(console, call))
+    job = _done(_found(console, call))
+    answer = asking_of(console).answer(call.name, job.id)
     facts = {
-        **service.answer(call.name, job.id).facts,
+        **answer.facts,
         "job": job.id,
         "receipts": [_receipt(console, number) for number in job.charges],
     }
-    table = service.table(call.name, job.id)
+    table = answer.to_arrow()
     if call.media == ARROW:
         return Outcome(content=arrow_stream(table, facts))
     return Outcome(content={**rows_of(table), "facts": facts})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.server.console.access.permissions import Action
-from sfumato.server.console.api.job_calls import job_outcome, proposal_json
+from sfumato.server.console.api.job_calls import job_outcome
 from sfumato.server.console.api.operation import ARROW, JSON, Call, Operation, Outcome
 from sfumato.server.console.api.plain_values import rows_of
 from sfumato.server.console.api.problems import Problem
@@ -38,7 +38,7 @@ def _price(console: Console, call: Call) -> Outcome:
     stated: Mapping[str, Any] | None = call.body.get("wanted")
     wanted = None if stated is None else Wanted(error=stated["error"], units=stated.get("units"))
     question = _question(call)
-    return Outcome(content=proposal_json(asking_of(console).propose(call.name, question, wanted=wanted)))
+    return Outcome(content=asking_of(console).propose(call.name, question, wanted=wanted).to_json())
 
 
 def _submit(console: Console, call: Call) -> Outcome:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from sfumato.server.console.api.plain_values import json_bytes
+from sfumato.server.console.asking.table_stream import written_stream
 
 __all__ = ["FACTS", "arrow_stream", "with_facts"]
 
@@ -41,7 +42,4 @@ def arrow_stream(table: pa.Table, facts: Mapping[str, Any]) -> bytes:
     table : pyarrow.Table
     facts : mapping of str to value
     """
-    sink, described = pa.BufferOutputStream(), with_facts(table, facts)
-    with pa.ipc.new_stream(sink, described.schema) as writer:
-        writer.write_table(described)
-    return bytes(sink.getvalue())
+    return written_stream(with_facts(table, facts))

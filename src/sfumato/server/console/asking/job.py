@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Final, final
 
+import pyarrow as pa
+
+from sfumato.server.console.asking.table_stream import read_stream
 from sfumato.server.console.asking.time_grid import TimeGrid
 
 __all__ = ["Answer", "Job", "JobState", "JobView", "shown_state", "stop_of"]
@@ -29,6 +32,8 @@ class JobState(Enum):
         return self in _ENDED
 
 
+_SLACK: Final = 0.02
+"""Seconds after the end of a step in which it is surely over."""
 _ENDED: Final = (JobState.DONE, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED)
 
 MESSAGES: Final = {
@@ -60,6 +65,10 @@ class Answer:
 
     table: bytes
     facts: Mapping[str, Any]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table."""
+        return read_stream(self.table)
 
 
 @final
@@ -137,6 +146,10 @@ class JobView:
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain values, for a page or for JSON."""
         return asdict(self)
+
+    def until_next_look(self, moment: float) -> float | None:
+        """Return the seconds until its state can be another, and a little more; None once it has ended."""
+        return None if self.next_look is None else max(self.next_look - moment, 0.0) + _SLACK
 
     @classmethod
     def of(cls, job: Job, grid: TimeGrid, moment: float, *, ahead: int) -> JobView:

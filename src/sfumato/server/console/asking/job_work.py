@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-import pyarrow as pa
-
 from sfumato.errors import SfumatoError
 from sfumato.ledger.log.words import check_name
 from sfumato.ledger.paid_charges import PaidCharges
@@ -17,6 +15,7 @@ from sfumato.server.console.asking.job_store import JobStore
 from sfumato.server.console.asking.proposal import request_digest
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.stoppable_engine import StoppableEngine
+from sfumato.server.console.asking.table_stream import written_stream
 from sfumato.session.answer import ask_ledger
 from sfumato.session.session import Session
 
@@ -87,7 +86,7 @@ class JobWork:
             "simulated": released.simulated,
             "explanation": released.explain(),
         }
-        return Answer(table=_stream(released.to_arrow(intervals=True)), facts=facts)
+        return Answer(table=written_stream(released.to_arrow(intervals=True)), facts=facts)
 
 
 def session_for(session: Session, analyst: str, question: Question | None = None, **more: Any) -> Session:
@@ -111,10 +110,3 @@ def session_for(session: Session, analyst: str, question: Question | None = None
         defaults=question.defaults,
         **more,
     )
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())

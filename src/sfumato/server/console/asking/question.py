@@ -12,7 +12,7 @@ from sfumato._wire import NUMBER, TEXT, Codec, Format, Record, canonical, option
 from sfumato.ledger.log.words import check_line
 from sfumato.queries.plan.sql_text import literal_sql, name_sql
 
-__all__ = ["Question", "QuestionForm"]
+__all__ = ["AGGREGATES", "Question", "QuestionForm"]
 
 _FORMAT: Final = Format("sfumato.question", 1)
 _LONGEST: Final = 100_000
@@ -137,6 +137,8 @@ _RECORD: Final[Record[Any]] = Record(
 _BOUNDED: Final = ("SUM", "AVG")
 _OF_ROWS: Final = ("MEDIAN", "MIN", "MAX", "STDDEV", "VARIANCE")
 _COUNTS: Final = ("COUNT", "COUNT(DISTINCT)")
+AGGREGATES: Final = (*_COUNTS, *_BOUNDED, *_OF_ROWS)
+"""What a form can ask for."""
 
 
 @final
@@ -187,9 +189,8 @@ class QuestionForm:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        known = (*_COUNTS, *_BOUNDED, *_OF_ROWS)
-        if self.aggregate not in known:
-            _check.refuse("aggregate", f"be one of {', '.join(known)}", self.aggregate, "choose one")
+        if self.aggregate not in AGGREGATES:
+            _check.refuse("aggregate", f"be one of {', '.join(AGGREGATES)}", self.aggregate, "choose one")
         if (self.aggregate == "COUNT") == bool(self.column):
             rule = "be left out for COUNT" if self.column else f"be given for {self.aggregate}"
             _check.refuse("column", rule, self.column, "choose the column that is aggregated")

@@ -346,7 +346,7 @@ class AskingService:
 
     def table(self, analyst: str, job_id: str) -> pa.Table:
         """Return the answer as an Arrow table, with the ends of its intervals; as `answer`."""
-        return pa.ipc.open_stream(self.answer(analyst, job_id).table).read_all()
+        return self.answer(analyst, job_id).to_arrow()
 
     def run_next(self) -> bool:
         """Run the job that is to begin now to its end, in this thread; return whether there was one."""

@@ -10,7 +10,7 @@ from typing import Final, final
 from sfumato import _check
 from sfumato.server.console.access.identity import Identity
 
-__all__ = ["Visit"]
+__all__ = ["Visit", "read_number"]
 
 _DIGITS: Final = 18
 
@@ -61,13 +61,33 @@ class Visit:
 
     def amount(self, name: str, remedy: str) -> float | None:
         """Return a field that is a number of at least 0; None where it was left empty."""
-        found = self.text(name)
-        if not found:
-            return None
-        try:
-            value = float(found) if found.isascii() else math.nan
-        except ValueError:
-            value = math.nan
-        if not (value >= 0 and math.isfinite(value)):
-            _check.refuse(name, "be a number of at least 0", found, remedy)
-        return value
+        return read_number(name, self.text(name), remedy)
+
+
+def read_number(name: str, text: str, remedy: str, *, minimum: float = 0.0) -> float | None:
+    """Return the number that a text is; None where there is no text.
+
+    Parameters
+    ----------
+    name : str
+        Of the field, for the error.
+    text : str
+    remedy : str
+    minimum : float
+        ``-math.inf`` for any finite number.
+
+    Raises
+    ------
+    ParameterError
+        If it is no finite number, or below the minimum.
+    """
+    if not text:
+        return None
+    try:
+        value = float(text) if text.isascii() else math.nan
+    except ValueError:
+        value = math.nan
+    if not (value >= minimum and math.isfinite(value)):
+        rule = "be a number" if math.isinf(minimum) else f"be a number of at least {minimum:g}"
+        _check.refuse(name, rule, text, remedy)
+    return value

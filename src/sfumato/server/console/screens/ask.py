@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato import _check
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.asking.proposal import Proposal, Wanted
-from sfumato.server.console.asking.question import Question, QuestionForm
+from sfumato.server.console.asking.question import AGGREGATES, Question, QuestionForm
 from sfumato.server.console.pages.answer import Answer, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
-from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.pages.visit import Visit, read_number
 from sfumato.server.console.services.asking_of import asking_of
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SCREENS", "question_of"]
 
-AGGREGATES: Final = (
-    "COUNT", "COUNT(DISTINCT)", "SUM", "AVG", "MEDIAN", "MIN", "MAX", "STDDEV", "VARIANCE",
-)  # fmt: skip
 _NUMBER: Final = "write a number such as 0.25, or leave it empty"
 
 
@@ -110,11 +108,7 @@ def question_of(visit: Visit) -> Question:
 
 def _bound(visit: Visit, name: str) -> float | None:
     """Return a bound, which may be negative."""
-    text = visit.text(name)
-    if not text.startswith("-"):
-        return visit.amount(name, _NUMBER)
-    value = Visit(identity=visit.identity, form={name: text[1:]}).amount(name, _NUMBER)
-    return None if value is None else -value
+    return read_number(name, visit.text(name), _NUMBER, minimum=-math.inf)
 
 
 def _whole(visit: Visit, name: str) -> int | None:

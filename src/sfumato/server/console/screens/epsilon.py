@@ -15,7 +15,7 @@ from sfumato.report.markup.numerals import Numerals
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.pages.answer import Answer, Page
 from sfumato.server.console.pages.screen import Screen
-from sfumato.server.console.pages.visit import Visit
+from sfumato.server.console.pages.visit import Visit, read_number
 
 if TYPE_CHECKING:
     from sfumato.server.console.console import Console
@@ -78,7 +78,7 @@ def _half_width(epsilon: float) -> float:
 
 def _show(console: Console, visit: Visit) -> Answer:
     """Show a table and a picture of epsilons, with the one that is asked for among them."""
-    asked = Visit(identity=visit.identity, form=visit.query).amount("epsilon", "write a number such as 0.5")
+    asked = read_number("epsilon", visit.query.get("epsilon", "").strip(), "write a number such as 0.5")
     if asked is not None and not 1e-3 <= asked <= 50:
         _check.refuse("epsilon", "be from 0.001 to 50", asked, "beyond them nothing is left to choose")
     unit = visit.query.get("unit", "").strip()

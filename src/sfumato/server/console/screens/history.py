@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyarrow import csv
 
-from sfumato.ledger import Review
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.asking.job import JobView
 from sfumato.server.console.asking.question import Question
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SCREENS"]
 
-_SLACK: Final = 0.02
 _ROWS: Final = 25
 _SHOWN: Final = 1000
 """Rows of an answer on its page; the files have all."""
@@ -47,14 +45,15 @@ def _show(console: Console, visit: Visit) -> Answer:
     job = service.job(name, visit.path["job"])
     facts: dict[str, Any] = {**_row(job), "table": None, "reviews": [], "waits": job.next_look is not None}
     if job.state == "done":
-        table = service.table(name, job.id)
+        answer = service.answer(name, job.id)
+        table = answer.to_arrow()
         facts["table"] = {
             "names": table.column_names,
             "rows": shown_rows(table, _SHOWN),
             "count": table.num_rows,
-            "facts": service.answer(name, job.id).facts,
+            "facts": answer.facts,
         }
-        facts["reviews"] = [_review(console, number) for number in job.charges]
+        facts["reviews"] = [console.ledger.reviews.of(number) for number in job.charges]
     return Page(template="job.html", title="Your question", facts=facts)
 
 
@@ -63,7 +62,7 @@ def _until(console: Console, visit: Visit) -> float:
     if "wait" not in visit.query:
         return 0.0
     job = asking_of(console).job(visit.identity.name, visit.path["job"])
-    return 0.0 if job.next_look is None else job.next_look - time.time() + _SLACK
+    return job.until_next_look(time.time()) or 0.0
 
 
 def _row(job: JobView) -> dict[str, Any]:
@@ -73,10 +72,6 @@ def _row(job: JobView) -> dict[str, Any]:
         "asked": datetime.fromtimestamp(job.submitted, UTC),
         "deadline": None if job.deadline is None else datetime.fromtimestamp(job.deadline, UTC),
     }
-
-
-def _review(console: Console, number: int) -> Review:
-    return console.ledger.reviews.of(number)
 
 
 def _cancel(console: Console, visit: Visit) -> Answer:
