@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +87,16 @@ def test_what_is_not_signed_is_not_approved(office: Office, key: Ed25519PrivateK
     assert office.post("rita", "/review/1/return", {"comment": "other bounds"}).status == 303
     stale = office.post("rita", "/review/1/approve", {"statement": statement, "signature": right})
     assert stale.status == 400
+
+
+def test_a_statement_is_the_signers_own_about_this_release(office: Office, key: Ed25519PrivateKey) -> None:
+    office.console.ledger.reviews.request(1, by="ada")
+    own = Approval.from_json(_statement(office))
+    for other in (replace(own, by="carl"), replace(own, number=2)):
+        form = {"statement": other.to_json(), "signature": other.sign(key).hex()}
+        refused = office.post("rita", "/review/1/approve", form)
+        assert (refused.status, "must be yours, about this release" in refused.text) == (400, True)
+    assert office.console.ledger.reviews.of(1).state == "requested"
 
 
 def test_the_review_says_what_changed_since_the_last_publication(
