@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -64,6 +65,13 @@ class Filters:
     def after(self, totals: tuple[Spent, ...], cost: tuple[Spent, ...]) -> tuple[Spent, ...]:
         """Return the totals with one charge added."""
         return tuple(total.plus(part) for total, part in zip(totals, cost, strict=True))
+
+    def sum(self, charges: Iterable[Mapping[str, Spent]]) -> tuple[Spent, ...]:
+        """Return the totals of charges, each with what it adds to each filter by the filter's name."""
+        totals = self.nothing
+        for costs in charges:
+            totals = self.after(totals, tuple(costs[member.name] for member in self.members))
+        return totals
 
     def hold(self, totals: tuple[Spent, ...]) -> bool:
         """Whether at least one filter holds."""

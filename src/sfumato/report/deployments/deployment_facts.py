@@ -7,7 +7,7 @@ analyst's SQL is not for another; comments of reviews and reasons of grants may 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -15,7 +15,6 @@ from sfumato import _check
 from sfumato.errors import UnsupportedView
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.odometer import Odometer
-from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry
@@ -265,10 +264,7 @@ def _account(
     ledger: Ledger, analyst: str, period: str, budget: Budget | None, entries: Sequence[Entry]
 ) -> AccountState:
     filters = (budget or ledger.budget).filters
-    names = [member.name for member in filters.members]
-    totals = filters.nothing
-    for entry in entries:
-        totals = filters.after(totals, _in_order(entry.costs, names))
+    totals = filters.sum(entry.costs for entry in entries)
     numbers = filters.in_units(totals, up=True)
     left = None
     if budget is not None:
@@ -282,7 +278,3 @@ def _account(
         spent=Guarantee(neighboring=ledger.neighboring, **numbers),
         left=left,
     )
-
-
-def _in_order(costs: Mapping[str, Spent], names: Iterable[str]) -> tuple[Spent, ...]:
-    return tuple(costs[name] for name in names)

@@ -56,9 +56,8 @@ def forecast_of(budget: Budget, entries: Sequence[Entry]) -> Forecast | None:
     """
     if not entries:
         return None
-    filters, totals = budget.filters, budget.filters.nothing
-    for entry in entries:
-        totals = filters.after(totals, tuple(entry.costs[member.name] for member in filters.members))
+    filters = budget.filters
+    totals = filters.sum(entry.costs for entry in entries)
     count, rest = len(entries), filters.left(totals)
     each = [_more(left, total, count) for left, total in zip(rest, totals, strict=True)]
     known = [more for more in each if more is not None]

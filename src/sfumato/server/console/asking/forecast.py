@@ -33,7 +33,7 @@ from typing import Any, Final, NamedTuple, final
 
 from sfumato import _check
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.spent import NOTHING, Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 
@@ -170,8 +170,8 @@ class _Account(NamedTuple):
 def _forecast(account: _Account, entries: Sequence[Entry], now: datetime, days: float) -> AccountForecast:
     budget = account.budget
     filters, begin = budget.filters, now - timedelta(days=days)
-    totals = _sum(budget, entries)
-    recent = _sum(budget, [entry for entry in entries if begin < entry.time <= now])
+    totals = filters.sum(entry.costs for entry in entries)
+    recent = filters.sum(entry.costs for entry in entries if begin < entry.time <= now)
     left = filters.left(totals)
     uses = tuple(
         _use(member.name, amounts, days)
@@ -192,15 +192,6 @@ def _forecast(account: _Account, entries: Sequence[Entry], now: datetime, days: 
         filters=uses,
         lasts_until=None if farthest is None or account.words == "closed" else now + timedelta(days=farthest),
     )
-
-
-def _sum(budget: Budget, entries: Iterable[Entry]) -> tuple[Spent, ...]:
-    filters = budget.filters
-    totals = filters.nothing
-    for entry in entries:
-        costs = tuple(entry.costs.get(member.name, NOTHING) for member in filters.members)
-        totals = filters.after(totals, costs)
-    return totals
 
 
 def _use(name: str, amounts: Sequence[Spent], days: float) -> FilterUse:
