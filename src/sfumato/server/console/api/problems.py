@@ -1,5 +1,6 @@
 """Errors of the interface, in the form of RFC 9457: ``application/problem+json``.
 
+>>> from sfumato.errors import ParameterError
 >>> found = problem_of(ParameterError("page must be at least 1, got 0; begin at 1"))
 >>> found.status, found.to_json()["title"], found.to_json()["error"]
 (400, 'Bad Request', 'ParameterError')
