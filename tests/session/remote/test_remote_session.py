@@ -6,6 +6,8 @@ import pickle
 import shutil
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,7 @@ def test_the_shape_is_the_sessions(living: tuple[Office, str]) -> None:
         assert session.cancel(answer.job)["state"] == "done"
         with pytest.raises(BudgetExceeded, match="nothing was charged") as refused:
             session.sql(SQL.replace("0.125", "0.1875"))
+        assert not hasattr(refused.value, "__notes__"), "there is nothing to resume"
         assert refused.value.remaining.answerable_epsilon == 0.125
         with pytest.raises(QueryError, match="WITH DIFFERENTIAL_PRIVACY"):
             session.sql("SELECT age FROM data")
@@ -112,6 +115,23 @@ def test_an_interrupt_leaves_the_job_and_says_its_id(
     assert f"session.wait({found['id']!r})" in str(stopped.value)
     assert session.wait(found["id"]).epsilon == 0.125
     session.close()
+
+
+def test_threads_share_a_session(living: tuple[Office, str]) -> None:
+    office, address = living
+    with sf.connect(address, token=office.tokens["ada"]) as session, ThreadPoolExecutor(8) as pool:
+        asked = [SQL.replace("COUNT(*)", f"COUNT(*) + {n % 3}") for n in range(24)]
+        priced = list(pool.map(session.price, asked))
+        assert [each["question"]["sql"] for each in priced] == asked, "each got its own answer"
+
+
+@cases("value", [{1, 2}, 10j, float("nan"), date(2026, 1, 2)])
+def test_what_json_cannot_carry_is_refused_before_it_is_sent(value: object) -> None:
+    with (
+        sf.connect("http://localhost:1", token="a-token") as session,
+        pytest.raises(ParameterError, match="what is sent must be truth values, numbers, texts and lists"),
+    ):
+        session.sql(SQL, params={"x": value})
 
 
 def test_a_run_that_fails_says_so(living: tuple[Office, str]) -> None:

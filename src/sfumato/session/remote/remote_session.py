@@ -9,7 +9,7 @@ from typing import Any, Final, Self, final
 from urllib.parse import quote
 
 from sfumato import _check
-from sfumato.errors import EngineError, QueryCancelled
+from sfumato.errors import EngineError, QueryCancelled, SourceError
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.session.remote.remote_answer import RemoteAnswer
@@ -89,7 +89,7 @@ class RemoteSession:
         except KeyboardInterrupt:
             how = f"session.wait({job!r})" if job else f"session.sql(..., request={request!r})"
             raise KeyboardInterrupt(f"the question may be charged and goes on; {how} waits for it") from None
-        except Exception as error:
+        except SourceError as error:  # all others say what became of it
             error.add_note(f"to resume without another charge: session.sql(..., request={request!r})")
             raise
 

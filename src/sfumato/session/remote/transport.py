@@ -7,6 +7,7 @@ import http.client
 import ipaddress
 import json
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn, final
@@ -57,7 +58,7 @@ def is_address(source: object) -> bool:
 
 @final
 class Transport:
-    """A connection to one console, which is made again where it broke.
+    """A connection to one console, which is made again where it broke; safe to use from several threads.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ class Transport:
         self._patience = _check.non_negative("patience", patience)
         self._connect = _connector(url, self._timeout, context)
         self._connection: http.client.HTTPConnection | None = None
+        self._lock = threading.Lock()
 
     def get(self, path: str, *, accept: str = "application/json") -> Arrived:
         """Return the answer to a reading.
@@ -117,9 +119,8 @@ class Transport:
             What the console refused with, as the class that it names.
         """
         headers = {"accept": accept, "authorization": self._token.header()}
-        content = None
-        if body is not None:
-            content = json.dumps(body, allow_nan=False).encode()
+        content = None if body is None else _json(body)
+        if content is not None:
             headers["content-type"] = "application/json"
         last = time.monotonic() + self._patience
         pause = 0.1
@@ -128,7 +129,6 @@ class Transport:
             try:
                 arrived = self._once(method, _BASE + path, content, headers)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
                 if isinstance(error, ssl.SSLCertVerificationError):
                     self._unreached("its certificate is not trusted")
                 why = type(error).__name__
@@ -146,17 +146,18 @@ class Transport:
         return arrived
 
     def _once(self, method: str, path: str, body: bytes | None, sent: Mapping[str, str]) -> Arrived:
-        if self._connection is None:
-            self._connection = self._connect()
-        try:
-            self._connection.request(method, path, body, dict(sent))
-            with self._connection.getresponse() as reply:
-                content = reply.read()
-                headers = {name.lower(): value for name, value in reply.getheaders()}
-                return Arrived(reply.status, content, headers)
-        except BaseException:  # an answer that was interrupted must not be taken for the next one
-            self.close()
-            raise
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._connect()
+            try:
+                self._connection.request(method, path, body, dict(sent))
+                with self._connection.getresponse() as reply:
+                    content = reply.read()
+                    headers = {name.lower(): value for name, value in reply.getheaders()}
+                    return Arrived(reply.status, content, headers)
+            except BaseException:  # an answer that was interrupted must not be taken for the next one
+                self._drop()
+                raise
 
     def _unreached(self, why: str) -> NoReturn:
         raise SourceError(
@@ -165,6 +166,10 @@ class Transport:
 
     def close(self) -> None:
         """Close the connection; the next request makes another."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(OSError):
                 self._connection.close()
@@ -172,6 +177,15 @@ class Transport:
 
     def __repr__(self) -> str:
         return f"Transport({self.url!r})"
+
+
+def _json(body: object) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        found = "JSON has no such value"
+        remedy = "write a date as a text, and a number of a library as float(...)"
+        _check.refuse_state("what is sent", "be truth values, numbers, texts and lists", found, remedy)
 
 
 def _connector(

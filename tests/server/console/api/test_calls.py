@@ -156,6 +156,8 @@ def test_the_log_is_shown_verified_and_exported(office: Office) -> None:
         ("/questions", {**QUESTION, "request": ""}, "request must be"),
         ("/questions", {**QUESTION, "sql": "SELECT age FROM data"}, "WITH DIFFERENTIAL_PRIVACY"),
         ("/questions/price", {"sql": SQL, "wanted": {"error": {"n": "x"}}}, "must be of type number"),
+        ("/questions/price", {"sql": SQL, "wanted": {"error": 10**400}}, "error must be positive"),
+        ("/questions/price", {"sql": SQL, "wanted": {"error": {"n": -1}}}, "error of 'n' must be positive"),
         ("/questions/price", [SQL], "body must be of type object"),
         ("/dry-runs", {"sql": SQL, "seed": -1}, "body.seed must be at least 0"),
     ],
@@ -178,8 +180,9 @@ def test_requests_that_are_none(asked_office: Office) -> None:
     assert office.send("ada", "POST", "/api/v1/questions/price", b"sql=1", b"text/plain").status == 415
     large = office.send("ada", "POST", "/api/v1/questions", b"x" * (1 << 21), b"application/json")
     assert (large.status, large.headers["content-type"]) == (413, "application/problem+json")
-    for query in ("limit=0", "limit=x", "limit=1&limit=2", "other=1", f"offset={'9' * 30}"):
+    for query in ("limit=0", "limit=x", "limit=1&limit=2", "other=1", f"offset={'0' * 20}{'9' * 5000}"):
         assert call(office, "ada", "GET", f"/jobs?{query}").status == 400, query
+    assert call(office, "ada", "GET", "/jobs?limit=0001").json == {"jobs": []}
     assert office.call("ada", "PUT", "/jobs").status == 405
     assert office.call("ada", "GET", "/jobs", cookie="a=b").json["status"] == 400
     assert office.call("", "GET", "/jobs", authorization="Bearer nonsense").json["status"] == 401

@@ -25,7 +25,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-_LONGEST: Final = 2**63
+_DIGITS: Final = 18
 
 
 def check_value(name: str, value: object, schema: Schema) -> None:
@@ -114,7 +114,8 @@ def read_query(given: Sequence[tuple[str, str]], declared: Mapping[str, Schema])
 
 def _read(name: str, text: str, schema: Schema) -> object:
     if schema["type"] == "integer":
-        if not (text.isascii() and text.isdigit() and int(text[:20]) < _LONGEST):
-            _check.refuse(name, "be a whole number", text[:40], _REMEDY)
-        return int(text)
+        digits = text.lstrip("0") or text[:1]
+        if not (text.isascii() and text.isdigit() and len(digits) <= _DIGITS):
+            _check.refuse(name, f"be a whole number of at most {_DIGITS} digits", text[:40], _REMEDY)
+        return int(digits)
     return text

@@ -56,6 +56,13 @@ class Wanted:
     units: float | None = None
 
     def __post_init__(self) -> None:
+        stated = self.error
+        error = (
+            {name: _check.positive(f"the error of {name!r}", each) for name, each in stated.items()}
+            if isinstance(stated, Mapping)
+            else _check.positive("error", stated)
+        )
+        object.__setattr__(self, "error", error)
         if self.units is not None and not 1 <= _check.positive("units", self.units) <= _MOST_UNITS:
             _check.refuse("units", "be from 1 to 1e15", self.units, "write how many are in a group, about")
 
@@ -269,9 +276,8 @@ def _epsilon_for(session: Session, question: Question, wanted: Wanted) -> float:
     ):
         found = "the text states its own"
         _check.refuse_state("error", "choose the epsilon", found, "leave epsilon out of OPTIONS")
-    target = wanted.error if isinstance(wanted.error, Mapping) else float(wanted.error)
     plan = session.plan(
-        {"question": question.sql}, target=target, units=wanted.units, params=question.params or None
+        {"question": question.sql}, target=wanted.error, units=wanted.units, params=question.params or None
     )
     return max(each.epsilon for each in plan.queries) * len(plan.queries)
 

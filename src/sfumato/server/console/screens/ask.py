@@ -47,7 +47,7 @@ def _price(console: Console, visit: Visit) -> Answer:
     error = visit.amount("error", "write the width that an interval may have, or leave it empty")
     wanted = None
     if error is not None:
-        wanted = Wanted(error=_check.positive("error", error), units=visit.amount("units", _NUMBER))
+        wanted = Wanted(error=error, units=visit.amount("units", _NUMBER))
     proposal = asking_of(console).propose(visit.identity.name, question_of(visit), wanted=wanted)
     return Page(template="proposal.html", title="What it costs", facts=_facts(proposal))
 
