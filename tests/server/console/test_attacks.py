@@ -75,10 +75,9 @@ def test_two_consoles_race_for_the_last_epsilon_of_one_ledger(postgres: Cluster,
     check(ledger, states)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_console_that_is_killed_charges_once_and_answers_after_all(tmp_path: Path, stage: str) -> None:
-    config, tokens = prepare(tmp_path)
+def killed_and_asked_again(folder: Path, stage: str, ledger: str = "people.ledger") -> None:
+    """Kill a console at a stage of a question; the next one charges it once, and answers or says its charge."""
+    config, tokens = prepare(folder, ledger)
     asked = question(0.25, 30)
     with running(config, stage) as console:
         before = Visitor(console, tokens["ada"], browser=True)
@@ -100,7 +99,7 @@ def test_a_console_that_is_killed_charges_once_and_answers_after_all(tmp_path: P
         )
         drawn = stage == "after the draw was written"
         assert console.printed() == ("a run failed with LedgerMismatch\n" if drawn else "")
-    with Ledger.read(tmp_path / "people.ledger") as book:
+    with Ledger.read(ledger if "://" in ledger else folder / ledger) as book:
         (entry,) = book.entries()
         assert book.verify().sound
         if drawn:
@@ -112,6 +111,18 @@ def test_a_console_that_is_killed_charges_once_and_answers_after_all(tmp_path: P
     assert isinstance(release, TableRelease)
     committed = release.to_arrow()["n"][0].as_py()
     assert file.text.splitlines()[1].split(",")[0] == str(committed)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_console_that_is_killed_charges_once_and_answers_after_all(tmp_path: Path, stage: str) -> None:
+    killed_and_asked_again(tmp_path, stage)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("stage", ["after the charge", "after the draw was written"])
+def test_so_does_one_whose_ledger_is_on_a_server(postgres: Cluster, tmp_path: Path, stage: str) -> None:
+    killed_and_asked_again(tmp_path, stage, postgres.database())
 
 
 def opened(console: Running, data: bytes, source: str = "127.0.0.1") -> socket.socket:
