@@ -81,14 +81,15 @@ class Side:
         self.seconds.setdefault(name, []).append(time.perf_counter() - start)
         return made
 
-    def refuse(self, number: int) -> None:
+    def refuse(self, number: int, *, planted: bool) -> None:
         """Ask for too much, once to be told the price and once to submit it."""
         question = Question(sql=QUERY.format(2e5, number + 1))
         proposal = self.timed("proposal", lambda: self.service.propose("ada", question))
         assert not proposal.fits
         job = self.timed("submission", lambda: self.service.submit("ada", question, request=f"r{number}"))
         assert job.state == "refused"
-        self.timed("planted refusal", lambda: self._looking(question))
+        if planted:
+            self.timed("planted refusal", lambda: self._looking(question))
 
     def _looking(self, question: Question) -> None:
         """Refuse as above, but look at the private table first."""
@@ -138,7 +139,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the p-values; return 1 where a figure fails, or a planted leak is not seen."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks console-times", description=__doc__)
     parser.add_argument(
-        "--count", type=int, default=200, help="questions of each kind (100,000 for evidence)"
+        "--count", type=int, default=200, help="answers, and refusals beside a planted leak, of each table"
+    )
+    parser.add_argument(
+        "--refusals", type=int, default=0, help="of each table, if more (100,000 for evidence)"
     )
     parser.add_argument("--rows", type=int, default=2_000_000, help="of the person in one of the tables")
     parser.add_argument("--step", type=float, default=5.0, help="seconds of a step of the grid")
@@ -149,14 +153,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     order = random.Random(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         sides = [Side(Path(folder) / str(rows), rows, options.step) for rows in (0, options.rows)]
-        for number in range(-3, options.count):
+        for number in range(-3, max(options.count, options.refusals)):
             if number == 0:  # what came before was to warm up
                 for side in sides:
                     side.seconds.clear()
                     side.steps.clear()
             for side in order.sample(sides, 2):
-                side.refuse(number + 3)
-            for side in order.sample(sides, 2):
+                side.refuse(number + 3, planted=number < options.count)
+            for side in order.sample(sides, 2) if number < options.count else ():
                 side.answer(number + 3)
         for side in sides:
             side.close()

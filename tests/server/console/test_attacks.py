@@ -76,7 +76,7 @@ def test_two_consoles_race_for_the_last_epsilon_of_one_ledger(postgres: Cluster,
 
 
 def killed_and_asked_again(folder: Path, stage: str, ledger: str = "people.ledger") -> None:
-    """Kill a console at a stage of a question; the next one charges it once, and answers or says its charge."""
+    """Kill a console at a stage of a question: it is charged once, and the next one answers or says so."""
     config, tokens = prepare(folder, ledger)
     asked = question(0.25, 30)
     with running(config, stage) as console:
