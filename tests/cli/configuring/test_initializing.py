@@ -138,8 +138,9 @@ def test_of_the_console(here: Path) -> None:
     assert read_settings(Path("console.toml")) == ConsoleSettings(
         ledger="people.ledger", folder=Path("console")
     )
-    (here / "client.secret").write_text("quiet")
-    (here / "proxy.secret").write_text("0123456789abcdef" * 2)
+    for name, secret in (("client.secret", "quiet"), ("proxy.secret", "0123456789abcdef" * 2)):
+        (here / name).touch(0o600)
+        (here / name).write_text(secret)
     (here / "domain.toml").write_text("[age]\nvalues = [0, 1]\n")
     Path("console.toml").write_text(switched(text))
     whole = tomllib.loads(switched(text))

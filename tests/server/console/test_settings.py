@@ -70,8 +70,9 @@ def _file(folder: Path, text: str) -> Path:
 def test_everything_is_read(tmp_path: Path) -> None:
     domain = TableDomain(age=Ordered.integers(0, 99))
     (tmp_path / "people.json").write_text(domain.to_json())
-    (tmp_path / "secret").write_text("quiet\n")
-    (tmp_path / "proxy").write_text(f"{'0f' * 32}\n")
+    for name, text in (("secret", "quiet\n"), ("proxy", f"{'0f' * 32}\n")):
+        (tmp_path / name).touch(0o600)
+        (tmp_path / name).write_text(text)
     found = read_settings(_file(tmp_path, WHOLE))
     assert found == ConsoleSettings(
         ledger=str(tmp_path / "people.ledger"),
@@ -173,3 +174,10 @@ def test_each_error_names_its_place(tmp_path: Path, text: str, error: str) -> No
         read_settings(_file(tmp_path, text))
     assert error in str(caught.value)
     assert "console.toml" in str(caught.value)
+
+
+def test_a_secret_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch(0o640)
+    text = f'ledger = "l"\n{OIDC}client-secret-file = "secret"\nissuer = "https://i.example"'
+    with pytest.raises(ParameterError, match="client-secret-file must be a file that its owner alone can"):
+        read_settings(_file(tmp_path, text))

@@ -76,8 +76,12 @@ def init(
     else:
         text = session_file() if kind is Configured.SESSION else console_file(output)
     try:
-        with output.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        content = text.encode()
+    except UnicodeEncodeError:
+        _check.refuse_state("the files", "have names that are text", "one is not", "rename it")
+    try:
+        with output.open("xb") as stream:
+            stream.write(content)
     except OSError as error:
         _check.refuse("output", "be a new file", str(output), error.strerror or "name another one")
     say(_WRITTEN, {"output": str(output), "for": kind.value}, f"{output} written", as_json=as_json)

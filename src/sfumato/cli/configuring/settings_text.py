@@ -30,10 +30,15 @@ def toml_value(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{json.dumps(name)} = {toml_value(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{_text(name)} = {toml_value(each)}' for name, each in value.items())}}}"
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(str(value)) if isinstance(value, str | Path) else str(value)
+    return _text(str(value)) if isinstance(value, str | Path) else str(value)
+
+
+def _text(value: str) -> str:
+    """Return a text between quotes: JSON's escapes are TOML's, but for halves of a pair and DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def setting_text(name: str, help_: str, value: object, *, default: object = None, on: bool = False) -> str:

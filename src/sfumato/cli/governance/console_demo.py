@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Final, final
 
 from sfumato import _check, server
+from sfumato.cli.configuring.settings_text import toml_value
 from sfumato.cli.data import ACS, ACS_DOMAIN
 from sfumato.cli.governance.signing_key import make_signing_key
 from sfumato.ledger.budget.budget import Budget
@@ -146,11 +146,11 @@ ledger = "census.ledger"
 title = "Census excerpt"
 
 [dataset]
-source = {json.dumps(str(ACS))}
+source = {toml_value(ACS)}
 privacy-unit = "{_UNIT}"
 epsilon = {_EPSILON}
 delta = {_DELTA}
-domains = {{ data = {json.dumps(str(ACS_DOMAIN))} }}
+domains = {{ data = {toml_value(ACS_DOMAIN)} }}
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from urllib.parse import urlsplit
 
 from sfumato import _check
+from sfumato._durable import private_content
 from sfumato.ledger import Renewal
 from sfumato.server.console.access.oidc_settings import OidcSettings
 from sfumato.server.console.asking.job_store import JobLimits
@@ -54,6 +55,7 @@ SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """What may be set, by the tables of the file."""
 OIDC_BACK: Final = "/sign-in/oidc/back"
+_LONGEST_SECRET: Final = 1 << 16
 """Where browsers come back from the provider."""
 
 
@@ -296,8 +298,13 @@ def _oidc(sign_in: Table, origins: tuple[str, ...]) -> OidcSettings | None:
 
 
 def _secret(where: str, path: Path) -> str:
-    """Return a secret from its file."""
+    """Return a secret from its file, which its owner alone can read."""
     try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
+        content = private_content(path, _LONGEST_SECRET)
+        if content is None:
+            _check.refuse_state(
+                where, "be a file that its owner alone can read", "others can", "chmod 600 it"
+            )
+        return content.decode().strip()
+    except (OSError, UnicodeDecodeError):
         _check.refuse(where, "be a file that can be read", str(path), "check the path")
