@@ -71,7 +71,14 @@ def test_from_a_plan_to_shares(tmp_path: Path, people: Path) -> None:
     for name in ("red", "green", "blue"):  # ten standard errors
         assert abs(shares[name]["estimate"] - COLOURS.count(name) / 5000) < 0.04
         assert shares[name]["lower"] < shares[name]["estimate"] < shares[name]["upper"]
-    table = done("estimate", tmp_path / "p.json", counts, "--top", 2, "--consistent", "norm-sub")
+    page = tmp_path / "page.html"
+    table = done(
+        "estimate", tmp_path / "p.json", counts, "--top", 2, "--consistent", "norm-sub",
+        "--page", page, "--language", "de",
+    )  # fmt: skip
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert 'lang="de"' in page.read_text()
+    assert "5.000" in page.read_text(), "the respondents"
     assert "red" in table
     assert "blue" not in table
     assert "5000 reports; epsilon 4 for each" in table
@@ -198,6 +205,8 @@ def test_bad_input_is_one_line(tmp_path: Path, people: Path) -> None:
         ("aggregate {p} {text} --output {x}", "binary"),
         ("aggregate {p} {no} --output {x}", "must be a file that can be read"),
         ("estimate {p} {none}", "counts must be of at least one report"),
+        ("estimate {p} {none} --language de", "language must stand beside --page"),
+        ("estimate {p} {none} --page {no}/x", "page must be a file in a folder that exists"),
     ):
         files = {name: tmp_path / name for name in ("x", "no", "none")}
         files |= {"p": tmp_path / "p.json", "m": tmp_path / "m.json", "text": tmp_path / "text.parquet"}

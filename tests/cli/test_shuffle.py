@@ -123,7 +123,8 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         assert "the service must be of this collection" in wrong.stderr
         batches = sorted((folder / "colours.json.store" / "batches").iterdir())
         assert len(batches) == 2
-        assert "2 batches, 60 records" in answered(*read, *batches)
+        assert "2 batches, 60 records" in answered(*read, *batches, "--page", folder / "page.html")
+        assert "at least 27 of 30 devices are honest" in (folder / "page.html").read_text()
         again = run(*read, batches[0], batches[0])
         assert again.exit_code == 2
         assert "opened once" in again.stderr

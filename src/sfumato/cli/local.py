@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from sfumato import _check, local, server
+from sfumato import _check, local, report, server
 from sfumato._durable import write_whole
 from sfumato._wire import Format
-from sfumato.cli.input.arguments import AsJson
+from sfumato.cli.input.arguments import AsJson, PageFile, PageLanguage
 from sfumato.cli.input.columns import is_blank, read_column
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.facts import say
-from sfumato.cli.output.opened import print_estimate
+from sfumato.cli.output.opened import check_page, print_estimate, write_page
 from sfumato.cli.output.writing import read_bytes, read_text, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.errors import ParameterError
@@ -275,9 +275,12 @@ def estimate(
     candidates: Annotated[
         Path | None, typer.Option("--candidates", help="For rappor: the strings to look for, one a line.")
     ] = None,
+    page: PageFile = None,
+    language: PageLanguage = "en",
     as_json: AsJson = False,
 ) -> None:
     """Estimate from counts, with intervals, and say what each report cost."""
+    check_page(page, language)
     made = _protocol(file)
     aggregator = made.aggregator()
     for path in counts:
@@ -289,6 +292,8 @@ def estimate(
     facts = _ESTIMATE.wrap({"reports": aggregator.accepted, "epsilon": made.privacy_loss.epsilon(0.0)})
     if fit is not None:
         facts |= {"fit": {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}}
+    if page is not None:
+        write_page(page, report.local_estimate(found, made, language=language))
     print_estimate(found, facts if as_json else None, simulated=aggregator.simulated, level=level, top=top)
     if not as_json:
         typer.echo(f"{aggregator.accepted} reports; {_price(made)}")

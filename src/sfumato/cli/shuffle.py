@@ -12,14 +12,14 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from sfumato import _check, server
+from sfumato import _check, report, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
-from sfumato.cli.input.arguments import AsJson
+from sfumato.cli.input.arguments import AsJson, PageFile, PageLanguage
 from sfumato.cli.input.documents import read_document
 from sfumato.cli.input.protocols import domain_of, parameters, protocol_of, value_reader
 from sfumato.cli.output.facts import say
-from sfumato.cli.output.opened import print_estimate
+from sfumato.cli.output.opened import check_page, print_estimate, write_page
 from sfumato.cli.output.writing import read_bytes, read_private, refuse_unwritable, write_text
 from sfumato.cli.process.service_options import alone, serve_configured, serves
 from sfumato.cli.shuffle_sparse import SUBMITTED, sparse
@@ -188,11 +188,14 @@ def open_batches(
     delta: Delta = 1e-6,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
+    page: PageFile = None,
+    language: PageLanguage = "en",
     as_json: AsJson = False,
 ) -> None:
     """Open batches with the analyst's key, count them, and print the estimate and what it cost."""
     if not (batches or merge) and url is None and state is None:
         _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
+    check_page(page, language)
     made = shuffle.Collection.from_specification(_read(file))
     if key is None and not later_key:
         _check.refuse("--key", "be given, or --later-key", None, "name the file of the analyst's key")
@@ -222,6 +225,8 @@ def open_batches(
         bias = estimate.forged_bias(min(made.colluders * opening.batches, estimate.reports))
         found = {"total": fit.total, "stddev": fit.stddev, "p_value": fit.p_value}
         facts |= {"fit": found, "forged_bias": [bias.lower, bias.upper]}
+    if page is not None:
+        write_page(page, report.shuffled_estimate(estimate, made, delta=delta, language=language))
     print_estimate(estimate, facts if as_json else None, simulated=estimate.simulated, level=level, top=top)
     if not as_json:
         typer.echo(

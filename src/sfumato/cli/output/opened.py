@@ -1,15 +1,17 @@
-"""What the analyst of a collection sees: shares, a mean or a sum, with intervals."""
+"""What the analyst of a collection sees, with intervals, and the page that is for everybody."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
 
+from sfumato import _check
 from sfumato.cli.output.tables import interval, plain_table, print_table, shown, wide_console
-from sfumato.cli.output.writing import finite_or_none
+from sfumato.cli.output.writing import Format, check_output, finite_or_none, write_bytes
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.rappor.decoding import Decoded
@@ -18,7 +20,10 @@ from sfumato.local.ranges.estimate import RangeEstimate
 from sfumato.local.shuffle.estimate import ShuffledMeanEstimate, ShuffledSumEstimate
 from sfumato.numerics.interval import Interval
 
-__all__ = ["print_estimate"]
+if TYPE_CHECKING:
+    from sfumato.report.pages.document import ReleasePage
+
+__all__ = ["check_page", "print_estimate", "write_page"]
 
 Row = tuple[Any, float, float, float]
 
@@ -63,6 +68,31 @@ def print_estimate(
     print_table(wide_console(), table)
     if simulated:
         typer.echo("some randomness followed from a seed: nobody was protected by it")
+
+
+def check_page(page: Path | None, language: str) -> None:
+    """Refuse, before anything is counted, a page that could not be written, or a language of none.
+
+    Parameters
+    ----------
+    page : Path or None
+    language : str
+    """
+    if page is not None:
+        check_output(Format.TABLE, page, name="page")
+    elif language != "en":
+        _check.refuse("language", "stand beside --page", language, "leave it out")
+
+
+def write_page(page: Path, made: ReleasePage) -> None:
+    """Write the page of an estimate.
+
+    Parameters
+    ----------
+    page : Path
+    made : ReleasePage
+    """
+    write_bytes(page, made.to_bytes(), name="page", again="it costs nothing to make it again")
 
 
 def _rows(estimate: Any, level: float) -> list[Row]:
