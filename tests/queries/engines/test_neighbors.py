@@ -1,6 +1,6 @@
 """Fuzzing of neighboring pairs: one unit leaves, and no answer moves by more than was declared.
 
-``SFUMATO_FUZZ_EXAMPLES`` sets the number of random tables, four random jobs on each.
+``SFUMATO_FUZZ_EXAMPLES`` sets the number of random tables, five random jobs on each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -65,7 +65,7 @@ from tests.queries.engines.measures import (
     value_count,
 )
 
-_EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
+_EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "40"))
 _FUZZ = settings(
     max_examples=_EXAMPLES,
     deadline=None,
@@ -321,18 +321,11 @@ def _violations(
     return found
 
 
-@dataclass
-class _Pair:
-    engine: DuckDBEngine
-    table: pa.Table
-
-    def check(self, job: AggregationJob, secret: bytes) -> list[str]:
-        self.engine.check(job)
-        return _violations(
-            job,
-            _answer(self.engine, job, secret),
-            _answer(self.engine, replace(job, relation=_on(job.relation, "less")), secret),
-        )
+def _moves(engine: DuckDBEngine, job: AggregationJob, less: str, secret: bytes) -> list[str]:
+    """What differs too much between a job's answer and that over another table."""
+    engine.check(job)
+    without = replace(job, relation=_on(job.relation, less))
+    return _violations(job, _answer(engine, job, secret), _answer(engine, without, secret))
 
 
 _KERNEL = (True, False)
@@ -353,20 +346,19 @@ def _fuzz(seed: int, jobs: int = 4) -> list[str]:
     without_unit = table.filter(pa.array([not _same_unit(value, gone) for value in values], pa.bool_()))
     without_row = table.filter(pa.array([i != at for i in range(len(values))], pa.bool_()))
     public = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
+    tables = {"data": table, "without unit": without_unit, "without row": without_row, "public": public}
+    kernel = random.Random(seed + 1).choice(_KERNEL)
     found: list[str] = []
-    for less, per_row in ((without_unit, False), (without_row, True)):
-        sources = open_source({"data": table, "less": less, "public": public})
-        kernel = random.Random(seed + 1).choice(_KERNEL)
-        with DuckDBEngine(sources, threads=draw.choice([1, 2]), kernel=kernel) as engine:
-            for _ in range(jobs if not per_row else 1):
+    with DuckDBEngine(open_source(tables), threads=draw.choice([1, 2]), kernel=kernel) as engine:
+        for less, per_row in [("without unit", False)] * jobs + [("without row", True)]:
+            job = _job(draw, engine.schemas["data"])
+            while (job.relation.unit is None) is not per_row:
                 job = _job(draw, engine.schemas["data"])
-                while (job.relation.unit is None) is not per_row:
-                    job = _job(draw, engine.schemas["data"])
-                found += _Pair(engine, table).check(job, draw.randbytes(32))
+            found += _moves(engine, job, less, draw.randbytes(32))
     return found
 
 
-@pytest.mark.parametrize("examples", [5, _EXAMPLES])
+@pytest.mark.parametrize("examples", [4, _EXAMPLES])
 def test_one_unit_moves_no_answer_by_more_than_declared(examples: int) -> None:
     @settings(_FUZZ, max_examples=examples)
     @given(st.integers(0, 2**64))
@@ -395,7 +387,7 @@ def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) 
             else keyed(dialect, secret, purpose, columns)
         ),
     )
-    assert _caught(24)
+    assert _caught(17)
 
 
 def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -495,6 +487,7 @@ def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
 ) -> None:
     """Every distinct value of a unit counts, not only so many."""
     monkeypatch.setitem(globals(), "_KERNEL", (False,))
+    monkeypatch.setitem(globals(), "_KINDS", ["distinct"])
     distinct = bounding.Bounding.distinct
 
     def all_of_them(self: bounding.Bounding, index: int, *, unit: bool, any_crowded: bool) -> str:
@@ -503,7 +496,7 @@ def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
         ).replace(f"place <= {self.slots.measures[index].upper}", "TRUE")
 
     monkeypatch.setattr(bounding.Bounding, "distinct", all_of_them)
-    assert _caught(48)
+    assert _caught(6)
 
 
 def test_the_fuzz_catches_a_kernel_that_lets_units_bring_more_values(monkeypatch: pytest.MonkeyPatch) -> None:

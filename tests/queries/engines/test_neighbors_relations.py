@@ -70,13 +70,20 @@ def query(draw: random.Random, source: str) -> str:
     return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) k, {columns} FROM {source} GROUP BY k"
 
 
-def answer(data: Data, text: str, unit: str | None) -> tuple[PricedQuery, dict[object, list[int]]]:
-    with DuckDBEngine(open_source(tables(data)), threads=1) as engine:
-        private = {name: Scan(name, engine.schemas[name], unit) for name in ("data", "visits")}
-        priced = price(read(text, Catalog(private, {"public": engine.schemas["public"]})))
-        exact = engine.aggregate(priced.job, SECRET)
+def answers(
+    pair: tuple[Data, Data], text: str, unit: str | None
+) -> tuple[PricedQuery, list[dict[object, list[int]]]]:
+    """A query's price, and its exact answers over neighboring data."""
+    exact, priced = [], None
+    for data in pair:
+        with DuckDBEngine(open_source(tables(data)), threads=1) as engine:
+            if priced is None:
+                private = {name: Scan(name, engine.schemas[name], unit) for name in ("data", "visits")}
+                priced = price(read(text, Catalog(private, {"public": engine.schemas["public"]})))
+            exact.append(engine.aggregate(priced.job, SECRET).to_pylist())
+    assert priced is not None
     names = [f"m{n}" for n in range(len(priced.measures))]
-    return priced, {row["k0"]: [row[name] for name in names] for row in exact.to_pylist()}
+    return priced, [{row["k0"]: [row[name] for name in names] for row in rows} for rows in exact]
 
 
 def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
@@ -90,8 +97,7 @@ def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
     )
     if unit is None:
         less = Data(data.rows[1:], data.visits, data.public)
-    priced, whole = answer(data, text, unit)
-    _, without = answer(less, text, unit)
+    priced, (whole, without) = answers((data, less), text, unit)
     zero = [0] * len(priced.measures)
     found, moved = [], 0
     for key in whole.keys() | without.keys():
@@ -110,7 +116,7 @@ def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
 
 @pytest.mark.parametrize("source", SOURCES, ids=range(len(SOURCES)))
 def test_one_unit_moves_no_more_than_it_is_bounded_to(source: str) -> None:
-    assert [line for seed in range(8) for line in violations(seed, source)] == []
+    assert [line for seed in range(5) for line in violations(seed, source)] == []
 
 
 def caught(place: int, first: int = 0) -> bool:
@@ -154,7 +160,7 @@ ROWS = [
 
 @pytest.mark.parametrize("source", ROWS, ids=range(len(ROWS)))
 def test_a_row_that_is_a_unit_moves_one_group_whatever_it_joins(source: str) -> None:
-    assert [line for seed in range(8) for line in violations(seed, source, None)] == []
+    assert [line for seed in range(5) for line in violations(seed, source, None)] == []
 
 
 def test_a_row_that_comes_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

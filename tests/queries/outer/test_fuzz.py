@@ -129,19 +129,20 @@ def mutated(data: st.DataObject) -> str:
     return "".join(words)
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 def test_mutated_statements(data: st.DataObject) -> None:
     check(mutated(data))
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=2000, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 def test_many_mutated_statements(data: st.DataObject) -> None:
     check(mutated(data))
 
 
+@settings(max_examples=30)
 @given(st.sampled_from(SEEDS), st.text(max_size=40), st.integers(0, 400))
 def test_text_inside_a_statement(seed: str, text: str, place: int) -> None:
     check(seed[:place] + text + seed[place:])
@@ -154,9 +155,9 @@ ANSWERED = {
 """What is no attack there: it reads released rows only."""
 
 
-@pytest.mark.sharpest("0", "1")
-@pytest.mark.parametrize("half", [0, 1])
-def test_nothing_hostile_is_answered_wherever_it_stands(half: int) -> None:
-    for form in FORMS[half::2]:
-        for hostile in HOSTILE:
+@pytest.mark.parametrize("third", [0, 1, 2])
+def test_nothing_hostile_is_answered_wherever_it_stands(third: int) -> None:
+    """Of all pairs a third, in which each form and each hostile part stands."""
+    for row, form in enumerate(FORMS):
+        for hostile in HOSTILE[(third + row) % 3 :: 3]:
             assert not check(form.format(hostile)) or (hostile, form) in ANSWERED, (hostile, form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import duckdb
@@ -32,6 +33,12 @@ def ends(text: str) -> Trees | None:
     return moved(parse_one(text, dialect="duckdb"), of_n)
 
 
+@functools.cache
+def database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:", config={"threads": "1"})
+    return connection.execute("SET error_on_division_by_zero = false")
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(trees(), min_size=8, max_size=8))
 def test_every_value_is_between_the_ends(texts: list[str]) -> None:
@@ -45,9 +52,7 @@ def test_every_value_is_between_the_ends(texts: list[str]) -> None:
     )
     points = [(low, n, high, k) for low, n, high in [(-2, n, 3) for n in range(-2, 4)] for k in (-2, 0, 3)]
     rows = ", ".join(map(str, points))
-    with duckdb.connect(":memory:", config={"threads": "1"}) as connection:
-        connection.execute("SET error_on_division_by_zero = false")
-        made = connection.execute(f"SELECT {items} FROM (VALUES {rows}) AS t(low, n, high, k)").fetchall()
+    made = database().execute(f"SELECT {items} FROM (VALUES {rows}) AS t(low, n, high, k)").fetchall()
     for row, point in itertools.product(made, [None]):
         wrong = [text for held, (text, _) in zip(row, known, strict=True) if not held]
         assert not wrong, (wrong, point)

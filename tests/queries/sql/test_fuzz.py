@@ -261,12 +261,13 @@ def test_any_words(words: list[str]) -> None:
     check(" ".join(["SELECT", *words]))
 
 
+@settings(max_examples=50)
 @given(st.sampled_from(SEEDS), st.text(max_size=40), st.integers(0, 400))
 def test_text_inside_a_query(seed: str, text: str, place: int) -> None:
     check(seed[:place] + text + seed[place:])
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.data())
 def test_mutated_queries(data: st.DataObject) -> None:
     words = WORD.findall(data.draw(st.sampled_from(SEEDS)))
@@ -374,7 +375,7 @@ def made(kind: type[exp.Expr], parts: list[exp.Expr]) -> exp.Expr:
     return node
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=120, suppress_health_check=list(HealthCheck), deadline=None)
 @given(trees(), st.sampled_from(FORMS))
 def test_trees_that_sqlglot_writes(tree: exp.Expr, form: str) -> None:
     try:
@@ -384,7 +385,7 @@ def test_trees_that_sqlglot_writes(tree: exp.Expr, form: str) -> None:
     runs(form.format(text))
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.data())
 def test_what_is_accepted_runs(data: st.DataObject) -> None:
     words = WORD.findall(data.draw(st.sampled_from(SEEDS)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.rewriting import written_out
 from tests.cases import cases
+from tests.queries.engines.test_neighbors import _on
 from tests.queries.noised import noised
 from tests.queries.people import CATALOG
 
@@ -125,17 +127,22 @@ def _table(draw: random.Random) -> pa.Table:
     })  # fmt: skip
 
 
-def _exact(table: pa.Table, text: str) -> list[tuple[PricedQuery, dict[Any, list[int]]]]:
+def _exact(
+    table: pa.Table, less: pa.Table, text: str
+) -> list[tuple[PricedQuery, list[dict[Any, list[int]]]]]:
+    """The price of each set, and its exact answers over two tables."""
     answers = []
-    with DuckDBEngine(open_source(table), threads=1) as engine:
+    with DuckDBEngine(open_source({"data": table, "less": less}), threads=1) as engine:
         catalog = Catalog({"data": Scan("data", engine.schemas["data"], "id")})
         for each in _larger(text).private:
             priced = price(read_statement(each, catalog))
-            found = engine.aggregate(priced.job, bytes(range(32)))
-            keys = [name for name in found.column_names if name.startswith("k")]
+            without = replace(priced.job, relation=_on(priced.job.relation, "less"))
+            keys = [f"k{index}" for index in range(len(priced.job.keys))]
             measures = [f"m{index}" for index in range(len(priced.measures))]
-            rows = found.to_pylist()
-            answers.append((priced, {tuple(r[k] for k in keys): [r[m] for m in measures] for r in rows}))
+            found = [engine.aggregate(job, bytes(range(32))).to_pylist() for job in (priced.job, without)]
+            answers.append((priced, [
+                {tuple(row[k] for k in keys): [row[m] for m in measures] for row in rows} for rows in found
+            ]))  # fmt: skip
     return answers
 
 
@@ -155,7 +162,7 @@ def _violations(seed: int) -> list[str]:
     text = OPTIONS.format(1, most) + f"g, i, {', '.join(aggregates)} FROM data GROUP BY {grouping}"
     other = table.filter(pc.fill_null(pc.not_equal(table["id"], 0), fill_value=True))
     found = []
-    for (priced, whole), (_, without) in zip(_exact(table, text), _exact(other, text), strict=True):
+    for priced, (whole, without) in _exact(table, other, text):
         zero, moved = [0] * len(priced.measures), 0
         for key in whole.keys() | without.keys():
             one, two = whole.get(key, zero), without.get(key, zero)
@@ -170,7 +177,7 @@ def _violations(seed: int) -> list[str]:
 
 
 def test_a_unit_moves_each_set_by_no_more_than_it_is_bounded_to() -> None:
-    assert [line for seed in range(12) for line in _violations(seed)] == []
+    assert [line for seed in range(8) for line in _violations(seed)] == []
 
 
 @cases(

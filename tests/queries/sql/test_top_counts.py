@@ -83,7 +83,7 @@ def top(pairs: Rows, size: int, *keys: str) -> dict[tuple[Any, ...], Rows]:
 def test_lists_are_those_of_the_explicit_select(session: sf.Session, name: str) -> None:
     counted = session.sql(f"{DP} g, {name} AS value, COUNT(*) AS count FROM data GROUP BY g, {name}")
     pairs = counted.to_arrow(intervals=True, level=0.8).to_pylist()
-    for size in (1, 3, 10_000):
+    for size in (1, 3, 10_000) if name == "word" else (3,):
         asked = session.sql(f"{DP} g, APPROX_TOP_COUNT({name}, {size}) AS top FROM data GROUP BY g")
         assert asked.replayed
         made = {(row["g"],): row for row in asked.to_arrow(intervals=True, level=0.8).to_pylist()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -185,6 +186,7 @@ def as_weight(weight: object, limit: int) -> Fraction:
     return exact
 
 
+@functools.lru_cache(maxsize=1024)
 def power_sum(scale: Fraction, first: int, last: int) -> Interval:
     """Bound the sum of ``exp(-k / scale)`` for k from ``first`` to ``last``, to a few ulp."""
     if first > last:

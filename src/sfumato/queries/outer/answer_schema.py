@@ -18,14 +18,12 @@ __all__ = ["answer_schema"]
 _LEAVES = pa.list_(pa.struct([("leaf", pa.int64()), ("n", pa.int64())]))
 
 
-def answer_schema(priced: PricedQuery, *, intervals: bool = False) -> pa.Schema:
-    """Return the columns that the answer of a priced query will have.
+def answer_schema(priced: PricedQuery) -> pa.Schema:
+    """Return the columns that the answer of a priced query will have, with the ends of intervals.
 
     Parameters
     ----------
     priced : PricedQuery
-    intervals : bool
-        With the ends of intervals.
 
     Returns
     -------
@@ -43,6 +41,6 @@ def answer_schema(priced: PricedQuery, *, intervals: bool = False) -> pa.Schema:
     ]
     nothing = pa.schema([*keys, *measures]).empty_table()
     record = add_noise(bounded, nothing, random_source(0), privacy_unit="", found=tuple(fallback.values()))
-    schema = TableRelease(record, None, bounded).to_arrow(intervals=intervals).schema
+    schema = TableRelease(record, None, bounded).to_arrow(intervals=True).schema
     reports = {field.name: pa.string() for field in schema if pa.types.is_null(field.type)}  # texts, if any
     return pa.schema([(field.name, reports.get(field.name, field.type)) for field in schema])

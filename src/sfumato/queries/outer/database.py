@@ -6,6 +6,7 @@ extensions or to settings. What runs there was released before, so it may take i
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ NUMERIC_TYPE: Final = pa.decimal128(38, 9)
 _MEMORY: Final = "1GB"
 _SECONDS: Final = 60.0
 _SETTINGS: Final = (
+    "TimeZone = 'UTC'",  # of all connections, as what follows
     "preserve_insertion_order = true",  # the order of an answer stays where nothing else is asked for
     "error_on_division_by_zero = false",
 )
@@ -95,7 +97,7 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     >>> check('SELECT "n" + 1 AS "more" FROM "answer"', {"answer": pa.schema([("n", pa.int64())])})
     more: int64
     """
-    with opened({name: schema.empty_table() for name, schema in schemas.items()}) as connection:
+    with opened({name: schema.empty_table() for name, schema in schemas.items()}, kept=True) as connection:
         return columns_of(connection, sql)
 
 
@@ -181,7 +183,11 @@ def run(
 
 @contextmanager
 def opened(
-    tables: Mapping[str, pa.Table], *, seconds: float = _SECONDS, settings: Sequence[str] = ()
+    tables: Mapping[str, pa.Table],
+    *,
+    seconds: float = _SECONDS,
+    settings: Sequence[str] = (),
+    kept: bool = False,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the locked database over tables, for some seconds.
 
@@ -192,18 +198,17 @@ def opened(
         After which what runs there is given up.
     settings : sequence of str
         Further settings.
+    kept : bool
+        Whether the database is the thread's own, made once: for statements over tables without released
+        rows, which would otherwise wait for a new database each time. Else it is made for these tables.
 
     Yields
     ------
     duckdb.DuckDBPyConnection
     """
-    with connect("", memory_limit=_MEMORY, threads=1) as connection:
-        for setting in (*_SETTINGS, *settings):
-            connection.execute(f"SET {setting}")
+    with _kept(settings) if kept else _locked(settings) as connection:
         for name, table in tables.items():
             connection.register(name, table)
-        connection.execute(_NUMERIC_MACRO)
-        lock(connection, {})
         timer = threading.Timer(seconds, connection.interrupt)
         timer.daemon = True
         timer.start()
@@ -211,6 +216,36 @@ def opened(
             yield connection
         finally:
             timer.cancel()
+
+
+def _locked(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """Make a locked database without tables."""
+    connection = connect("", memory_limit=_MEMORY, threads=1)
+    for setting in (*_SETTINGS, *settings):
+        connection.execute(f"SET GLOBAL {setting}")
+    connection.execute(_NUMERIC_MACRO)
+    lock(connection, {})
+    return connection
+
+
+class _Kept(threading.local):
+    """The databases of one thread, by their process and settings."""
+
+    def __init__(self) -> None:
+        self.databases: dict[tuple[int, tuple[str, ...]], duckdb.DuckDBPyConnection] = {}
+
+
+_KEPT: Final = _Kept()
+
+
+def _kept(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """Open the thread's database anew: whatever is registered goes when this connection is closed."""
+    key = os.getpid(), tuple(settings)
+    with suppress(duckdb.Error, KeyError):
+        _KEPT.databases[key].execute("SELECT 1")  # an internal error of DuckDB ends a database
+        return _KEPT.databases[key].cursor()
+    _KEPT.databases[key] = _locked(settings)
+    return _KEPT.databases[key].cursor()
 
 
 def _rounded(table: pa.Table) -> pa.Table:

@@ -177,11 +177,10 @@ def prepare(
         If it does not suit the answers' columns; the message says why.
     """
     answers = dict(zip(outer.answers, positions, strict=True))
-    plain = [answer_schema(each) for each in priced]
-    schemas = tuple(answer_schema(each, intervals=True) for each in priced)
+    schemas = tuple(answer_schema(each) for each in priced)
     tables = {name: schemas[index] for name, index in answers.items()}
     tables |= {name: _arrow(public[known]) for name, known in outer.public.items()}
-    shown = {name: plain[index].names for name, index in answers.items()}
+    shown = {name: priced[index].query.output for name, index in answers.items()}
     shown |= {name: tables[name].names for name in outer.public}
     known = {name: schemas[i].names for name, i in answers.items()}
     keys = {name: [key.name for key in priced[i].query.keys] for name, i in answers.items()}

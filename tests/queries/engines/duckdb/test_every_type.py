@@ -73,12 +73,12 @@ _ODD: dict[str, list[str]] = {
 }
 
 
-@pytest.fixture
-def stored(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of one table, with a column of each type; its rows are a person each."""
     columns = {**_COLUMNS, **_ODD}
     longest = max(map(len, columns.values())) + 1
-    path = tmp_path / "types.duckdb"
+    path = tmp_path_factory.mktemp("stored") / "types.duckdb"
     with duckdb.connect(path) as connection:
         items = ", ".join(f"c{at} {type_}" for at, type_ in enumerate(columns))
         connection.execute(f"CREATE TABLE data (person INTEGER, {items})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import Any
 
@@ -28,9 +29,11 @@ def catalog(engine: DuckDBEngine, unit: str | None = "id") -> Catalog:
     return Catalog({"data": Scan("data", engine.schemas["data"], unit)})
 
 
-def answer(rows: list[Tagged], text: str) -> tuple[PricedQuery, dict[Any, list[int]]]:
+def answer(
+    rows: list[Tagged], text: str, known: PricedQuery | None = None
+) -> tuple[PricedQuery, dict[Any, list[int]]]:
     with DuckDBEngine(open_source(table_of(rows)), threads=1) as engine:
-        priced = price(read(asked(text), catalog(engine)))
+        priced = known or price(read(asked(text), catalog(engine)))
         engine.check(priced.job)
         exact = engine.aggregate(priced.job, SECRET)
     names = [name for name in exact.column_names if name.startswith("m")]
@@ -72,6 +75,14 @@ def test_a_fixed_size_and_an_enumeration_are_arrays_too() -> None:
             assert {row["k0"]: row["m0"] for row in rows} == expected
 
 
+@functools.cache
+def of_odd_columns() -> Catalog:
+    table = table_of([]).append_column("nested", pa.array([], pa.list_(pa.list_(pa.int64()))))
+    table = table.append_column("parts", pa.array([], pa.list_(pa.struct([("a", pa.int64())]))))
+    with DuckDBEngine(open_source(table), threads=1) as engine:
+        return catalog(engine)
+
+
 @cases(
     ("source", "kind", "phrase"),
     [
@@ -91,10 +102,8 @@ def test_a_fixed_size_and_an_enumeration_are_arrays_too() -> None:
     ],
 )
 def test_what_is_refused(source: str, kind: type[QueryError], phrase: str) -> None:
-    table = table_of([]).append_column("nested", pa.array([], pa.list_(pa.list_(pa.int64()))))
-    table = table.append_column("parts", pa.array([], pa.list_(pa.struct([("a", pa.int64())]))))
-    with DuckDBEngine(open_source(table), threads=1) as engine, pytest.raises(kind) as caught:
-        read(asked(f"COUNT(*) AS n FROM {source}"), catalog(engine))
+    with pytest.raises(kind) as caught:
+        read(asked(f"COUNT(*) AS n FROM {source}"), of_odd_columns())
     assert phrase in str(caught.value)
 
 
@@ -121,7 +130,7 @@ def violations(seed: int) -> list[str]:
     """One unit leaves: what moves by more than its noise is made for, or in too many groups."""
     text, rows = query(random.Random(seed)), some_arrays(3 * seed + seed % 2)
     priced, whole = answer(rows, text)
-    _, without = answer([row for row in rows if row.id != 0], text)
+    _, without = answer([row for row in rows if row.id != 0], text, priced)
     zero, found, moved = [0] * len(priced.measures), [], 0
     for key in whole.keys() | without.keys():
         one, two = whole.get(key, zero), without.get(key, zero)
@@ -137,7 +146,7 @@ def violations(seed: int) -> list[str]:
 
 
 def test_one_unit_moves_no_more_than_it_is_bounded_to() -> None:
-    assert [line for seed in range(24) for line in violations(seed)] == []
+    assert [line for seed in range(8) for line in violations(seed)] == []
 
 
 def test_elements_without_their_unit_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,4 +156,4 @@ def test_elements_without_their_unit_are_caught(monkeypatch: pytest.MonkeyPatch)
         return real(["u + CAST(hash(e0) % 7 AS BIGINT) AS u", *items[1:]], *given)
 
     monkeypatch.setattr(elements, "selected", by_element)
-    assert any(violations(seed) for seed in range(24))
+    assert any(violations(seed) for seed in range(8))
