@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ _SCHEMA = Schema(
 _CATALOG = Catalog({"data": Scan("data", _SCHEMA, "id"), "lines": Scan("lines", _SCHEMA, None)})
 
 
+@cache
 def _priced(columns: str, options: str = "", table: str = "data") -> PricedQuery:
     given_ = f"epsilon=1, delta=1e-8{options}"
     if table == "data":
@@ -121,7 +123,7 @@ def _total(rows: list[float], most: int | None) -> float:
     return exact if most is None or len(rows) <= most else exact / len(rows) * most
 
 
-@cases("power", [-50, -20, 0, 30, 55, 90])
+@cases("power", [-50, 0, 30, 90])
 @cases("most", [None, 2])
 def test_totals_of_floats_of_any_size_are_searched_to_a_few_parts_in_a_hundred(
     power: int, most: int | None
@@ -272,9 +274,9 @@ def _violations(seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(5))
 def test_nothing_moves_by_more_than_its_noise_is_made_for_whatever_is_found(block: int) -> None:
-    assert [line for seed in range(block * 5, block * 5 + 5) for line in _violations(seed)] == []
+    assert [line for seed in range(block * 4, block * 4 + 4) for line in _violations(seed)] == []
 
 
 @given(

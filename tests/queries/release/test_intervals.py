@@ -37,16 +37,15 @@ def _at_threshold(law: SymmetricDistribution, probability: Fraction, count: int)
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("probability", [Fraction(1), Fraction(3, 8), Fraction(1, 1024)])
-@pytest.mark.parametrize("count", [1, 5, 25, 30, 36, 59, 60])
-def test_coverage_given_that_the_group_is_shown(
-    law: SymmetricDistribution, probability: Fraction, count: int
-) -> None:
-    shown = np.arange(30, count + 80)
+def test_coverage_given_that_the_group_is_shown(law: SymmetricDistribution, probability: Fraction) -> None:
+    shown = np.arange(30, 140)
     lower, upper = thresholded_interval(law, shown, RandomizedThreshold(30, probability), 0.9)
-    mass = np.array([law.pmf(int(value) - count).lower for value in shown])
-    mass[0] *= _at_threshold(law, probability, count)
-    held = (lower <= count) & (count <= upper)
-    assert mass[held].sum() / mass.sum() >= 0.9 - 1e-6
+    odds = [law.pmf(off).lower for off in range(140)]
+    for count in (1, 5, 25, 30, 36, 59, 60):
+        mass = np.array([odds[abs(int(value) - count)] for value in shown])
+        mass[0] *= _at_threshold(law, probability, count)
+        held = (lower <= count) & (count <= upper)
+        assert mass[held].sum() / mass.sum() >= 0.9 - 1e-6, count
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -110,7 +109,7 @@ def test_a_mean_is_covered_over_the_whole_lattice_of_its_noise(
 
 
 @cases("distribution, sums, counts", MEANS)
-@cases("units", [1, 11, 14, 16, 40])
+@cases("units", [1, 14, 40])
 def test_a_mean_is_covered_given_that_its_count_passed_the_threshold(
     distribution: NoiseDistribution, sums: Fraction, counts: Fraction, units: int
 ) -> None:

@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 MISS = np.array([0.5, 0.1, 0.05, 0.01, 1e-4])
 
 
-def _laplace(x: Floats) -> Floats:
+def _laplace(x: Floats, _groups: object = None) -> Floats:
     return np.exp(-x)
 
 
-def _normal(x: Floats) -> Floats:
+def _normal(x: Floats, _groups: object = None) -> Floats:
     return np.asarray(2 * ndtr(-x))
 
 
@@ -39,6 +39,20 @@ def test_a_group_has_the_end_that_it_has_alone() -> None:
         one = slice(index, index + 1)
         alone = first_rejected(_laplace, MISS[one], guess[one], np.full(1, 99.0))
         assert alone[0] == together[index]
+
+
+def test_groups_are_asked_for_only_until_they_are_found() -> None:
+    rates, asked = np.array([1.0, 2.0, 50.0]), list[list[int]]()
+
+    def p_value(x: Floats, groups: NDArray[np.intp]) -> Floats:
+        asked.append(groups.tolist())
+        return np.exp(-x * rates[groups])
+
+    found = first_rejected(p_value, np.full(3, 0.05), np.array([2.0, 1.0, 30.0]), np.full(3, 99.0))
+    assert asked[0] == [0, 1, 2]
+    assert asked[-1] == [2], "whose guess is far off"
+    exact = -np.log(0.05) / rates
+    assert ((exact <= found) & (found <= 1.002 * exact)).all()
 
 
 def test_where_nothing_near_is_rejected_the_end_is_the_farthest() -> None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from sfumato.errors import ParameterError
@@ -38,8 +39,15 @@ def empty() -> NoisedGroup:
     return drawn(priced, [0] * len(priced.measures), 300, 8)
 
 
-def test_what_is_impossible_is_clamped_and_nothing_else(empty: NoisedGroup) -> None:
+@pytest.fixture(scope="module")
+def tables(empty: NoisedGroup) -> tuple[pa.Table, pa.Table]:
+    """Its answers with intervals, as they are and clamped."""
     raw, shown = (empty.release.to_arrow(intervals=True, clamp=clamp) for clamp in (False, True))
+    return raw, shown
+
+
+def test_what_is_impossible_is_clamped_and_nothing_else(tables: tuple[pa.Table, pa.Table]) -> None:
+    raw, shown = tables
     assert raw.schema == shown.schema
     assert raw.num_rows == shown.num_rows
     for name in ("n", "d", "u"):
@@ -53,8 +61,8 @@ def test_what_is_impossible_is_clamped_and_nothing_else(empty: NoisedGroup) -> N
         assert shown[f"a{end}"].equals(raw[f"a{end}"])
 
 
-def test_computed_columns_are_those_of_the_clamped_ones(empty: NoisedGroup) -> None:
-    shown = empty.release.to_arrow(intervals=True, clamp=True)
+def test_computed_columns_are_those_of_the_clamped_ones(tables: tuple[pa.Table, pa.Table]) -> None:
+    _, shown = tables
     n, d, u, w = (as_floats(shown[name]) for name in "nduw")
     assert np.array_equal(as_floats(shown["more"]), 2 * n + 1)
     assert np.array_equal(as_floats(shown["both"]), n + u)
@@ -70,11 +78,10 @@ def test_computed_columns_are_those_of_the_clamped_ones(empty: NoisedGroup) -> N
 
 
 @cases("name", ["n", "d", "u", "w", "both", "minus"])
-def test_clamped_intervals_hold_the_answer_as_often(empty: NoisedGroup, name: str) -> None:
-    raw, shown = (empty.release.to_arrow(intervals=True, clamp=clamp) for clamp in (False, True))
+def test_clamped_intervals_hold_the_answer_as_often(tables: tuple[pa.Table, pa.Table], name: str) -> None:
     held = [
         ((as_floats(each[f"{name}_lower"]) <= 0) & (as_floats(each[f"{name}_upper"]) >= 0)).sum()
-        for each in (raw, shown)
+        for each in tables
     ]
     assert held[1] >= held[0]
 

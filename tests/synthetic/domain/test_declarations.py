@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,35 @@ def test_a_domain_is_the_same_after_writing_and_reading() -> None:
     for other in others:
         assert TableDomain(dict(domain) | {"a": other}) != domain
     assert TableDomain(a=["x"], b=["y"]) != TableDomain(b=["y"], a=["x"])
+
+
+@cases(
+    ("edges", "message"),
+    [
+        ([0, 10**400], "edges must be a finite number, got 1000"),
+        ([0, math.nan, 2], "edges must be a finite number, got nan"),
+        ([0, math.inf], "edges must be a finite number, got inf"),
+        ([0.0, True], "edges must be a finite number, got True"),
+        ([0, "a"], "edges must be a finite number, got 'a'"),
+        ([0, dt.date(2020, 1, 1)], "edges must be a finite number, got datetime"),
+        ([0, 1.0, 1], "edges must rise"),
+        ([2**60, 2**60 + 1], "edges must rise"),  # as floats they are the same
+        ([dt.date(2020, 1, 2), dt.date(2020, 1, 1)], "edges must rise"),
+        (range(2**20 + 2), "edges must rise, and be those of at most 1048576 bins"),
+    ],
+)
+def test_edges_are_finite_numbers_or_dates_that_rise(edges: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Ordered(edges=edges)
+
+
+def test_edges_of_every_kind_of_number_are_floats() -> None:
+    for edges in ([0, 1, 2.5], np.array([0, 1, 2.5]), [np.float32(0), Fraction(1), 2.5], range(3)):
+        found = Ordered(edges=edges).edges
+        assert found is not None
+        assert [type(edge) for edge in found] == [float] * 3
+        assert found[:2] == (0.0, 1.0)
+    assert Ordered.integers(2**52 - 1, 2**52).edges == (2.0**52 - 1, 2.0**52, 2.0**52 + 1)
 
 
 def test_truth_values_and_the_numbers_that_equal_them_are_different_domains() -> None:

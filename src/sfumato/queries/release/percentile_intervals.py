@@ -27,6 +27,7 @@ from sfumato.queries.release.tails.noise_tails import NoiseTail
 __all__ = ["noise_points", "percentile_interval"]
 
 Floats: TypeAlias = NDArray[np.float64]
+Groups: TypeAlias = NDArray[np.intp]
 
 _POINTS: Final = 251
 _GENERATOR: Final = 70  # of a Korobov lattice: good in two, three and five dimensions, by the P_2 criterion
@@ -111,9 +112,9 @@ def percentile_interval(
     ends = []
     for side, bound in zip((-1.0, 1.0), bounds, strict=True):
 
-        def beyond(distance: Floats, side: float = side) -> Floats:
-            at = side * (middle + side * distance)[:, None] * slope + side * height
-            return np.asarray(np.where(undefined, 1.0, tail.upper(at)).mean(axis=1))
+        def beyond(distance: Floats, groups: Groups, side: float = side) -> Floats:
+            at = (side * middle[groups] + distance)[:, None] * slope[groups] + side * height[groups]
+            return np.asarray(np.where(undefined[groups], 1.0, tail.upper(at)).mean(axis=1))
 
         far = np.maximum(np.abs(bound - middle), _TINY)
         distance = first_rejected(

@@ -9,8 +9,10 @@ result. Where nothing follows from that, there is no interval.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import duckdb
@@ -83,13 +85,23 @@ def evaluate(table: pa.Table, expressions: Sequence[Expression]) -> list[pa.Chun
     below = ", ".join(f"{render(e, columns, DUCKDB)} AS x{i}" for i, e in enumerate(expressions))
     above = ", ".join(f"{DUCKDB.canonical(f'x{i}', e.type)} AS p{i}" for i, e in enumerate(expressions))
     numbered = table.rename_columns(list(place.values())).append_column("i", pa.array(range(table.num_rows)))
-    with duckdb.connect(":memory:", config=_CONFIG) as connection:
+    with _database(os.getpid()).cursor() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("answer", numbered)
         select = f"SELECT {above} FROM (SELECT {below}, i FROM answer) ORDER BY i"  # noqa: S608 - rendered
         made = connection.sql(select)
         found = made.to_arrow_table()
     return [found[f"p{i}"].cast(ARROW_TYPES[e.type]) for i, e in enumerate(expressions)]
+
+
+@cache
+def _database(process: int) -> duckdb.DuckDBPyConnection:
+    """Return the empty database of this process: opening one takes longer than what is computed in it.
+
+    What a cursor registers is its own, and goes with it. A forked child opens one for itself.
+    """
+    del process
+    return duckdb.connect(":memory:", config=_CONFIG)
 
 
 def parsed(sql: str, types: Mapping[str, ColumnType]) -> Expression:

@@ -31,8 +31,10 @@ from sfumato.queries.release.tails.noise_tails import NoiseTail
 __all__ = ["NoiseTerm", "ratio_interval", "sum_interval"]
 
 Floats: TypeAlias = NDArray[np.float64]
+Groups: TypeAlias = NDArray[np.intp]
 
 _TINY: Final = 1e-300
+_ALL: Final = slice(None)
 _GROUPS: Final = 2048  # at once: what memory is for
 
 
@@ -179,17 +181,18 @@ class _Turned:
     noise: Sequence[NoiseTerm]
     many: DirectionTails | None = None
 
-    def weights(self, turn: Floats) -> tuple[Floats, list[Floats]]:
+    def weights(self, turn: Floats, groups: Groups | slice = _ALL) -> tuple[Floats, list[Floats]]:
         """Return what was seen if the ratio is this one, and the weight of each noise in it."""
-        sine, cosine = np.sin(self.estimate + self.side * turn), np.cos(self.estimate + self.side * turn)
+        angle = self.estimate[groups] + self.side * turn
+        sine, cosine = np.sin(angle), np.cos(angle)
         terms = [np.abs(cosine * each.numerator - sine * each.denominator) for each in self.noise]
-        return np.abs(cosine * self.y - sine * self.x), terms
+        return np.abs(cosine * self.y[groups] - sine * self.x[groups]), terms
 
-    def p_value(self, turn: Floats) -> Floats:
-        """Return an upper bound on the probability of what was seen, or of more."""
-        seen, weights = self.weights(turn)
+    def p_value(self, turn: Floats, groups: Groups) -> Floats:
+        """Return an upper bound on the probability of what was seen in some groups, or of more."""
+        seen, weights = self.weights(turn, groups)
         if self.many is not None:
-            angle = self.estimate + self.side * turn
+            angle = self.estimate[groups] + self.side * turn
             return self.many.beyond(seen, np.cos(angle), np.sin(angle))
         tails = [term.tail for term in self.noise]
         if len(tails) == 1:

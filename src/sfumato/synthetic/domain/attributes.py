@@ -239,7 +239,7 @@ class Ordered:
         upper = _check.integer("upper", upper, minimum=lower)
         if upper - lower >= MOST_CELLS:
             _check.refuse("upper", f"be less than {MOST_CELLS} above lower", upper, "take bins")
-        edges = tuple(range(lower, upper + 2))
+        edges = np.arange(lower, upper + 2, dtype=np.float64).tolist()
         return cls(edges=edges, missing=missing, _whole=True)
 
     @property

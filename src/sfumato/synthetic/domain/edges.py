@@ -34,12 +34,22 @@ def rising_edges(edges: object) -> tuple[Any, ...]:
         _check.refuse_type("edges", "be a list of at least two numbers or dates", edges, "pass [0, 10, 20]")
     given = tuple(edges)
     dated = all(isinstance(e, dt.date) and not isinstance(e, dt.datetime) for e in given)
-    if not dated:
-        given = tuple(_check.finite("edges", edge) for edge in given)
-    if len(given) - 1 > MOST_CELLS or not all(a < b for a, b in pairwise(given)):
+    given, rises = (given, all(a < b for a, b in pairwise(given))) if dated else _numbers(given)
+    if len(given) - 1 > MOST_CELLS or not rises:
         rule = f"rise, and be those of at most {MOST_CELLS} bins"
         _check.refuse_state("edges", rule, "they do not", "sort them and leave out what is twice in it")
     return given
+
+
+def _numbers(given: tuple[object, ...]) -> tuple[tuple[float, ...], bool]:
+    """Return numbers as floats, and whether they rise."""
+    try:
+        plain = np.array(given, np.float64) if set(map(type, given)) <= {int, float} else None
+    except OverflowError:  # a whole number beyond floats, which is refused by name
+        plain = None
+    if plain is None or not np.isfinite(plain).all():
+        plain = np.array([_check.finite("edges", edge) for edge in given])
+    return tuple(plain.tolist()), bool((plain[:-1] < plain[1:]).all())
 
 
 def edge_number(edge: Edge) -> float:

@@ -73,7 +73,7 @@ def drawn(kind: str, seed: int) -> tuple[list[CountBound], Any]:
 @cases("kind", list(COLUMNS))
 def test_what_no_table_meets_is_refused_and_nothing_else(kind: str) -> None:
     found = []
-    for seed in range(60):
+    for seed in range(30):
         bounds, fits = drawn(kind, seed)
         try:
             limits = planned(TINY, bounds).limits()
@@ -95,7 +95,7 @@ def test_what_no_table_meets_is_refused_and_nothing_else(kind: str) -> None:
                 )
                 assert (part.lower[depth] <= seen).all()
                 assert (seen <= part.upper[depth]).all()
-    assert min(map(found.count, ("refused", "coupled"))) >= 5
+    assert min(map(found.count, ("refused", "coupled"))) >= 3
 
 
 def family(limits: JointLimits) -> tuple[list[Limits], list[Coming]]:
@@ -111,7 +111,7 @@ def family(limits: JointLimits) -> tuple[list[Limits], list[Coming]]:
 @cases("kind", list(COLUMNS))
 def test_no_table_that_leaves_a_solution_below_is_nearer(kind: str) -> None:
     ahead = 0
-    for seed in range(60):
+    for seed in range(30):
         bounds, fits = drawn(kind, seed)
         if not fits.any():
             continue
@@ -138,11 +138,11 @@ def test_no_table_that_leaves_a_solution_below_is_nearer(kind: str) -> None:
                 near &= (np.abs(tables[:, held].sum(axis=1) - table[held].sum(axis=0)) < 1).all(axis=1)
         if near.any():
             assert np.abs(whole - table).sum() <= costs[near].min() + 1e-6
-    assert ahead > 5
+    assert ahead > 2
 
 
 @cases("kind", ["laminar", "crossing"])
-@cases("seed", range(4))
+@cases("seed", range(2))
 def test_a_release_keeps_all_of_them_at_all_levels(kind: str, seed: int) -> None:
     """Much noise, and limits on every level that leave little: counts of the rows are the only sure ones."""
     rng = np.random.default_rng(seed)

@@ -65,9 +65,10 @@ class DirectionTails:
         deviation = np.hypot(across, along)
         places = np.rint(np.arctan2(along, across) * (_DIRECTIONS / math.pi)).astype(np.int64) % _DIRECTIONS
         found = np.ones_like(seen)
-        for place in np.unique(places):
-            tail, nearer = self._table(int(place))
-            here = places == place
+        order = np.argsort(places, kind="stable")
+        starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+        for here in np.split(order, starts[1:]) if order.size else ():
+            tail, nearer = self._table(int(places[here[0]]))
             found[here] = 2 * tail.upper(np.maximum(0.0, seen[here] / deviation[here] - nearer)) + self.spare
         return np.minimum(1.0, found)
 

@@ -19,6 +19,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import next_fast_len
 from scipy.special import ndtr
 
 from sfumato.numerics.distributions.discrete import (
@@ -261,7 +262,7 @@ def combined_tail(tails: Sequence[NoiseTail], weights: Sequence[float]) -> Noise
 def _combined_tail(tails: tuple[tuple[NoiseTail, float], ...]) -> NoiseTail:
     stddev = math.hypot(*(tail.stddev * weight for tail, weight in tails))
     step, reach = stddev / _STEPS, math.ceil(_FAR * _STEPS)
-    size = 1 << (2 * len(tails) * reach).bit_length()
+    size = next_fast_len(2 * len(tails) * reach + 1, real=True)
     # the numbers from one multiple of the step to the next count as the farther one, on either side
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     for tail, weight in tails:
