@@ -46,8 +46,8 @@ outcomes = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(outcomes, min_size=2, max_size=12), st.lists(outcomes, min_size=2, max_size=12), st.data())
+@settings(max_examples=25, deadline=None)
+@given(st.lists(outcomes, min_size=2, max_size=8), st.lists(outcomes, min_size=2, max_size=8), st.data())
 def test_what_is_made_of_an_outcome_does_not_depend_on_what_came_beside_it(
     first: list[Any], second: list[Any], data: st.DataObject
 ) -> None:

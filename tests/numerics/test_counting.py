@@ -37,13 +37,13 @@ def test_coins_compare_uniform_bits_with_the_threshold(bits: int, given: int, co
     threshold = given >> (64 - bits)
     words = np.random.default_rng(seed).integers(0, 2**64, (bits, count), dtype=np.uint64)
     # A one among the random bits is a zero of the uniform, the least bit in the first row.
-    zeros = 1 - bits_of(words).astype(object)
-    uniform = sum(zeros[level] << level for level in range(bits))
+    zeros = 1 - bits_of(words).astype(np.uint64)
+    uniform = sum(zeros[level] << np.uint64(level) for level in range(bits))
     for variant in VARIANTS:
         _kernels.use(variant)
         out = np.zeros(count, np.uint64)
         _kernels.coins(words, threshold, bits, out)
-        assert (bits_of(out) == (uniform < threshold)).all()
+        assert (bits_of(out) == (uniform < np.uint64(threshold))).all()
 
 
 @cases(

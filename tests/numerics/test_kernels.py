@@ -42,7 +42,7 @@ TABLES = st.lists(st.one_of(st.integers(1, 2**63 - 1), st.integers(1, 2**20)), m
 @given(
     table=TABLES, seed=st.integers(0, 2**32), near=st.lists(st.integers(-2, 2), max_size=20), data=st.data()
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_every_variant_searches_any_table(
     table: list[int], seed: int, near: list[int], data: st.DataObject
 ) -> None:

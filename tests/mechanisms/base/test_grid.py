@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
@@ -75,6 +75,7 @@ def test_shift_is_attained(sensitivity: Fraction) -> None:
     assert max(moves) == grid.shift(sensitivity)
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.fractions(min_value=0, max_value=5, max_denominator=16), min_size=1, max_size=4), st.data()
 )

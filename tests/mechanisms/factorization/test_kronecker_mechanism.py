@@ -81,7 +81,7 @@ def test_noise_has_no_bias_and_the_stated_spread(name: str) -> None:
     generator = np.random.default_rng(1)
     counts = generator.integers(0, 1000, shape)
     truth = (reduce(np.kron, CASES[name]) @ counts.reshape(-1)).reshape(mechanism.stddevs.shape)
-    releases = [mechanism.release(counts, generator) for _ in range(600)]
+    releases = [mechanism.release(counts, generator) for _ in range(500)]
     noise = np.array([release.value for release in releases]) - truth
     deviation = mechanism.stddevs
     accepts_only(
@@ -93,7 +93,7 @@ def test_noise_has_no_bias_and_the_stated_spread(name: str) -> None:
     )
     lower, upper, _ = releases[0].interval(0.9)
     for held in (np.abs(noise) <= (upper - lower) / 2).sum(axis=0).ravel().tolist():
-        accepts_only(rate(held, 600), 0.9, always=1.0, rarer=0.75)
+        accepts_only(rate(held, 500), 0.9, always=1.0, rarer=0.75)
 
 
 def test_measurements_are_exact_whole_numbers() -> None:

@@ -137,8 +137,9 @@ def test_the_gradient_of_p_identity() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("neighboring", list(Neighboring))
-@pytest.mark.parametrize("name", ["prefixes", "few", "two-way marginals"])
+@pytest.mark.parametrize(
+    ("name", "neighboring"), list(zip(["prefixes", "few", "two-way marginals"], Neighboring, strict=True))
+)
 def test_the_whole_mechanism(name: str, neighboring: Neighboring, delta: float) -> None:
     """400 runs: no bias, the stated variance, and coverage."""
     matrix = WORKLOADS[name]

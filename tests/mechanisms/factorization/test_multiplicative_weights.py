@@ -68,7 +68,7 @@ def test_a_unit_moves_no_score_and_no_answer_by_more_than_is_paid_for(
     assert mechanism._answer().sensitivity == paid
 
 
-@pytest.mark.parametrize("runs", [600, 3_000])
+@pytest.mark.parametrize("runs", [300, 3_000])
 def test_the_first_choice_follows_the_distribution_that_is_priced(runs: int) -> None:
     """Given the totals that the runs released, which set the scores of each."""
     workload = LinearWorkload(matrix=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

@@ -42,7 +42,7 @@ sensitivities = st.one_of(st.integers(1, 50), st.floats(0.01, 50.0))
 
 
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 40), schemes, sensitivities, st.fractions(1, 30, max_denominator=20))
 def test_the_loss_follows_its_parameters(
     make: Callable[[int], Strategy],
@@ -69,7 +69,7 @@ def test_the_loss_follows_its_parameters(
 
 
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(1, 30), st.integers(0, 2**32))
 def test_streams_release_what_arrays_do(
     make: Callable[[int], Strategy], data: st.DataObject, steps: int, seed: int
@@ -87,7 +87,7 @@ def test_streams_release_what_arrays_do(
 
 
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(1, 70), st.integers(0, 2**32))
 def test_blocks_and_single_steps_are_one_stream(
     make: Callable[[int], Strategy], data: st.DataObject, steps: int, seed: int
@@ -112,7 +112,7 @@ def test_blocks_and_single_steps_are_one_stream(
     assert stream.sent == steps
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(0, 2**32))
 def test_a_tree_refines_noise_alike_in_blocks(sizes: list[int], seed: int) -> None:
     """The same noisy measurements, some steps at once or step by step."""
@@ -184,7 +184,7 @@ def test_what_blocks_refuse() -> None:
         stream.send_many(np.zeros(1, dtype=int))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 200), schemes, sensitivities, st.floats(0.05, 5.0))
 def test_pure_calibration_is_met_and_tight(
     steps: int, scheme: Participation, sensitivity: int | float, epsilon: float

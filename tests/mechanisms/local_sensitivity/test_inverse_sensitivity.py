@@ -94,7 +94,7 @@ def test_losses_have_the_range_that_is_paid_for(kind: dict[str, Any], relation: 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_releases_follow_the_distribution(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind, neighboring=Neighboring.REPLACE_ONE)
-    data, count = (0, 1, 1, 3, 4, 4, 4), 3000
+    data, count = (4, 0, 1, 3, 1, 4, 4), 3000 if "radius" in kind else 1000
     rng = np.random.default_rng(3)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
 
@@ -113,7 +113,7 @@ def test_answers_are_close() -> None:
     errors = np.array(
         [
             (median.release(x, rng).value - np.median(x), mean.release(x, rng).value - x.mean())
-            for x in (rng.random(1001) for _ in range(300))
+            for x in (rng.random(1001) for _ in range(120))
         ]
     )
     # The exponential mechanism's published figure for the median is .0023, at the same sensitivity.
@@ -125,12 +125,12 @@ def test_the_length_bound_holds() -> None:
     mechanism = InverseSensitivity(bounds=(0, 1000), epsilon=0.2, neighboring=Neighboring.REPLACE_ONE)
     rng = np.random.default_rng(9)
     data = np.sort(rng.integers(0, 1001, 500))
-    answers = np.array([mechanism.release(data, rng).value for _ in range(400)])
+    answers = np.array([mechanism.release(data, rng).value for _ in range(160)])
     below, above = np.searchsorted(data, answers), 500 - np.searchsorted(data, answers, side="right")
     far = np.maximum(0, np.maximum(below - 249, above - 250))
 
     def held(bound: float) -> None:
-        assert np.count_nonzero(far > bound) <= 80
+        assert np.count_nonzero(far > bound) <= 32
 
     bound = mechanism.length_bound(0.2)
     accepts_only(held, bound, tenth=bound / 10)

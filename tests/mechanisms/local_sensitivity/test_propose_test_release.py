@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -22,6 +23,7 @@ TOP, REACH = 6, 90
 MEDIAN = StableQuantile(bounds=(0, TOP))
 
 
+@functools.cache
 def distribution(mechanism: ProposeTestRelease, data: tuple[int, ...]) -> np.ndarray:
     """Probabilities of a refusal, and of the values from -REACH to REACH."""
     array = np.array(data, np.int64)
@@ -47,7 +49,7 @@ def test_the_loss_covers_the_exact_distribution(relation: Neighboring) -> None:
                 for new in range(TOP + 1):
                     moved = (*one[1:], 0 if relation is Neighboring.ZERO_OUT else new) if one else one
                     other = (*one, new) if relation is Neighboring.ADD_REMOVE else moved
-                    here, there = distribution(mechanism, one), distribution(mechanism, other)
+                    here, there = (distribution(mechanism, tuple(sorted(data))) for data in (one, other))
                     for a, b in ((here, there), (there, here)):
                         worst = max(worst, float(np.maximum(0, a - math.exp(epsilon) * b).sum()))
         assert 0.1 * claimed < worst <= claimed * (1 + 1e-9)
@@ -55,7 +57,7 @@ def test_the_loss_covers_the_exact_distribution(relation: Neighboring) -> None:
 
 def test_releases_follow_the_distribution() -> None:
     mechanism = ProposeTestRelease(statistic=MEDIAN, bound=2, test_scale=2, threshold=3, scale=1)
-    data, count = (3, 3, 4, 4, 5), 3000
+    data, count = (4, 3, 5, 3, 4), 1000
     rng = np.random.default_rng(4)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
     keys = [None, *range(-REACH, REACH + 1)]

@@ -67,7 +67,7 @@ def test_the_loss_covers_the_exact_distribution(relation: Neighboring, blocks: i
 
 
 def test_releases_follow_the_distribution() -> None:
-    mechanism, data, count = largest(blocks=3, epsilon=4.0), (1, 2, 4, 4), 3000
+    mechanism, data, count = largest(blocks=3, epsilon=4.0), (1, 2, 4, 4), 1800
     rng = np.random.default_rng(6)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
     accepts_only(

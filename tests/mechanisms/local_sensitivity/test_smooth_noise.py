@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ CDF: dict[str, Callable[[Any], Any]] = {
 Data = tuple[int, ...]
 
 
+@functools.cache
 def distribution(mechanism: SmoothStatistic, data: Data) -> np.ndarray:
     """Probabilities of the points from the lower to the upper bound."""
     centre, spread = mechanism._around(np.array(data, np.int64))
@@ -47,11 +49,11 @@ def neighbors(relation: Neighboring, largest: int) -> Iterator[tuple[Data, Data]
         for data in itertools.combinations_with_replacement(range(TOP + 1), size):
             for new in range(TOP + 1):
                 if relation is Neighboring.ADD_REMOVE:
-                    yield data, (*data, new)
+                    yield data, tuple(sorted((*data, new)))
                 elif relation is Neighboring.ZERO_OUT and data:
-                    yield data, (0, *data[1:])
+                    yield data, tuple(sorted((0, *data[1:])))
                 elif data:
-                    yield data, (new, *data[1:])
+                    yield data, tuple(sorted((new, *data[1:])))
 
 
 def make(kind: type[SmoothStatistic], **given: Any) -> SmoothStatistic:
@@ -94,7 +96,7 @@ def test_other_losses_hold(noise: Any, kind: type[SmoothStatistic]) -> None:
 def test_the_trimmed_mean_moves_by_its_sensitivity_at_most() -> None:
     mechanism = make(SmoothTrimmedMean, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
     factor = math.exp(float(mechanism.smoothness)) * (1 + 1e-13)
-    for one, other in neighbors(Neighboring.REPLACE_ONE, 5):
+    for one, other in neighbors(Neighboring.REPLACE_ONE, 4):
         (here, near), (there, far) = (mechanism._around(np.array(data)) for data in (one, other))
         assert abs(here - there) <= min(near, far)
         assert max(near, far) <= factor * min(near, far)
@@ -102,7 +104,7 @@ def test_the_trimmed_mean_moves_by_its_sensitivity_at_most() -> None:
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_releases_follow_the_distribution(noise: Any) -> None:
-    data, count = (1, 1, 2, 4, 4), 1500
+    data, count = (1, 1, 2, 4, 4), 1500 if noise == "gaussian" else 700
     delta = 0.0 if noise in ("student", "cauchy") else 1e-3
     mechanism = SmoothQuantile.calibrated(quantile=0.3, bounds=(-3, 9), epsilon=4.0, delta=delta, noise=noise)
     rng = np.random.default_rng(8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable
@@ -63,7 +64,7 @@ from sfumato.mechanisms import (
     UnknownDomainTopK,
     Variance,
 )
-from tests.cases import cases
+from tests.cases import cases, named
 
 Make = Callable[..., Any]
 
@@ -186,53 +187,60 @@ def test_an_error_names_what_was_passed_and_what_helps(make: Make, message: str)
         make()
 
 
-COLUMNS: dict[str, Mechanism] = {
-    "quantile": Quantile(bounds=(0.0, 5.0), epsilon=1.0),
-    "quantiles": Quantiles(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
-    "quantiles at once": JointQuantiles(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
-    "quantiles by a tree": QuantileTree.calibrated(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
-    "extreme": Extreme(bounds=(0.0, 5.0), epsilon=1.0),
-    "bounds": PrivateBounds.calibrated(epsilon=1.0),
-    "mean by CoinPress": CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-9.0, 9.0), stddev=1.0),
-    "mean of heavy tails": HeavyTailedMean(
-        bounds=(-9.0, 9.0), moment_bound=1.0, expected_records=9, epsilon=1.0
-    ),
-    "trimmed mean": TrimmedMean(trim=0.1, bounds=(0.0, 5.0), epsilon=1.0),
-    "smooth sensitivity": SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0),
-    "smooth trimmed mean": SmoothTrimmedMean.calibrated(
-        trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
-    ),
-    "inverse sensitivity": InverseSensitivity(
-        bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
-    ),
-    "inverse sensitivity of a mean": InverseSensitivity(
-        of="mean", bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
-    ),
-    "propose, test, release": ProposeTestRelease.calibrated(
-        statistic=StableQuantile(bounds=(0.0, 5.0)), bound=1.0, epsilon=1.0, delta=1e-3
-    ),
-    "blocks": SampleAndAggregate(
-        estimator=lambda block: block.mean() if block.size else 0.0, blocks=2, bounds=(0.0, 5.0), epsilon=1.0
-    ),
-    "count": Laplace.for_query(Count(), epsilon=1.0),
-    "sum": Laplace.for_query(BoundedSum(bounds=(0.0, 5.0)), epsilon=1.0),
-    "mean": Laplace.for_query(Mean(bounds=(0.0, 5.0)), epsilon=1.0),
-    "variance": Gaussian.for_query(Variance(bounds=(0.0, 5.0)), epsilon=1.0, delta=1e-6),
-    "histogram": Laplace.for_query(Histogram(edges=(0.0, 1.0, 2.0)), epsilon=1.0),
-    "Kolmogorov-Smirnov": Laplace.for_query(
-        KolmogorovSmirnov(cdf=lambda x: np.clip(x / 5, 0, 1), n=3),
-        epsilon=1.0,
-        neighboring=Neighboring.REPLACE_ONE,
-    ),
-    "matrix mechanism": MatrixMechanism.calibrated(
-        workload=LinearWorkload(matrix=np.eye(2), histogram=Histogram(edges=(0.0, 1.0, 2.0))), epsilon=1.0
-    ),
-    "multiplicative weights": MultiplicativeWeights(
-        workload=LinearWorkload(matrix=np.eye(2), histogram=Histogram(edges=(0.0, 1.0, 2.0))),
-        rounds=1,
-        scale=1,
-    ),
-}
+@functools.cache
+def columns() -> dict[str, Mechanism]:
+    return {
+        "quantile": Quantile(bounds=(0.0, 5.0), epsilon=1.0),
+        "quantiles": Quantiles(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
+        "quantiles at once": JointQuantiles(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
+        "quantiles by a tree": QuantileTree.calibrated(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),
+        "extreme": Extreme(bounds=(0.0, 5.0), epsilon=1.0),
+        "bounds": PrivateBounds.calibrated(epsilon=1.0),
+        "mean by CoinPress": CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-9.0, 9.0), stddev=1.0),
+        "mean of heavy tails": HeavyTailedMean(
+            bounds=(-9.0, 9.0), moment_bound=1.0, expected_records=9, epsilon=1.0
+        ),
+        "trimmed mean": TrimmedMean(trim=0.1, bounds=(0.0, 5.0), epsilon=1.0),
+        "smooth sensitivity": SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0),
+        "smooth trimmed mean": SmoothTrimmedMean.calibrated(
+            trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+        ),
+        "inverse sensitivity": InverseSensitivity(
+            bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+        ),
+        "inverse sensitivity of a mean": InverseSensitivity(
+            of="mean", bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+        ),
+        "propose, test, release": ProposeTestRelease.calibrated(
+            statistic=StableQuantile(bounds=(0.0, 5.0)), bound=1.0, epsilon=1.0, delta=1e-3
+        ),
+        "blocks": SampleAndAggregate(
+            estimator=lambda block: block.mean() if block.size else 0.0,
+            blocks=2,
+            bounds=(0.0, 5.0),
+            epsilon=1.0,
+        ),
+        "count": Laplace.for_query(Count(), epsilon=1.0),
+        "sum": Laplace.for_query(BoundedSum(bounds=(0.0, 5.0)), epsilon=1.0),
+        "mean": Laplace.for_query(Mean(bounds=(0.0, 5.0)), epsilon=1.0),
+        "variance": Gaussian.for_query(Variance(bounds=(0.0, 5.0)), epsilon=1.0, delta=1e-6),
+        "histogram": Laplace.for_query(Histogram(edges=(0.0, 1.0, 2.0)), epsilon=1.0),
+        "Kolmogorov-Smirnov": Laplace.for_query(
+            KolmogorovSmirnov(cdf=lambda x: np.clip(x / 5, 0, 1), n=3),
+            epsilon=1.0,
+            neighboring=Neighboring.REPLACE_ONE,
+        ),
+        "matrix mechanism": MatrixMechanism.calibrated(
+            workload=LinearWorkload(matrix=np.eye(2), histogram=Histogram(edges=(0.0, 1.0, 2.0))), epsilon=1.0
+        ),
+        "multiplicative weights": MultiplicativeWeights(
+            workload=LinearWorkload(matrix=np.eye(2), histogram=Histogram(edges=(0.0, 1.0, 2.0))),
+            rounds=1,
+            scale=1,
+        ),
+    }
+
+
 ODD = {
     "empty": np.array([]),
     "NaN": np.full(3, math.nan),
@@ -243,41 +251,43 @@ ODD = {
 
 
 @cases("data", ODD.values(), ids=ODD)
-@cases("mechanism", COLUMNS.values(), ids=COLUMNS)
+@cases("mechanism", lambda: named(columns()))
 def test_odd_columns_are_answered_at_the_usual_cost(mechanism: Mechanism, data: Any) -> None:
     assert mechanism.release(data, rng=1).loss == mechanism.privacy_loss
 
 
-VECTORS: dict[str, Mechanism] = {
-    "exponential": Exponential(sensitivity=1.0, scale=1.0),
-    "permute-and-flip": PermuteAndFlip(sensitivity=1.0, scale=1.0),
-    "noisy max": NoisyMax(sensitivity=1.0, scale=1.0),
-    "noisy max, Gaussian": GaussianNoisyMax(mechanism=Gaussian(sensitivity=1.0, stddev=1.0, l0=3)),
-    "top k": TopK(sensitivity=1.0, scale=1.0, count=2),
-    "sparse vector": SparseVector(sensitivity=1.0, threshold_scale=1.0, query_scale=1.0),
-    "sparse vector, Gaussian": GaussianSparseVector.calibrated(
-        sensitivity=1.0, epsilon=1.0, delta=1e-3, length=3
-    ),
-    "K-norm": KNorm(dimension=3, sensitivity=1.0, scale=1.0),
-    "Laplace": Laplace(sensitivity=1.0, scale=1.0, l0=3),
-    "Gaussian": Gaussian(sensitivity=1.0, stddev=1.0, l0=3),
-    "truncated Laplace": TruncatedLaplace.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-3),
-    "staircase": Staircase(sensitivity=1.0, epsilon=1.0),
-    "Tulap": CanonicalNoise(sensitivity=1.0, epsilon=1.0, delta=0.01),
-    "rounded normal": CanonicalNoise(sensitivity=1.0, mu=1.0),
-    "sums over time": ContinualSum(strategy=BinaryTree(steps=3), sensitivity=1.0, stddev=1.0),
-}
+@functools.cache
+def vectors() -> dict[str, Mechanism]:
+    return {
+        "exponential": Exponential(sensitivity=1.0, scale=1.0),
+        "permute-and-flip": PermuteAndFlip(sensitivity=1.0, scale=1.0),
+        "noisy max": NoisyMax(sensitivity=1.0, scale=1.0),
+        "noisy max, Gaussian": GaussianNoisyMax(mechanism=Gaussian(sensitivity=1.0, stddev=1.0, l0=3)),
+        "top k": TopK(sensitivity=1.0, scale=1.0, count=2),
+        "sparse vector": SparseVector(sensitivity=1.0, threshold_scale=1.0, query_scale=1.0),
+        "sparse vector, Gaussian": GaussianSparseVector.calibrated(
+            sensitivity=1.0, epsilon=1.0, delta=1e-3, length=3
+        ),
+        "K-norm": KNorm(dimension=3, sensitivity=1.0, scale=1.0),
+        "Laplace": Laplace(sensitivity=1.0, scale=1.0, l0=3),
+        "Gaussian": Gaussian(sensitivity=1.0, stddev=1.0, l0=3),
+        "truncated Laplace": TruncatedLaplace.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-3),
+        "staircase": Staircase(sensitivity=1.0, epsilon=1.0),
+        "Tulap": CanonicalNoise(sensitivity=1.0, epsilon=1.0, delta=0.01),
+        "rounded normal": CanonicalNoise(sensitivity=1.0, mu=1.0),
+        "sums over time": ContinualSum(strategy=BinaryTree(steps=3), sensitivity=1.0, stddev=1.0),
+    }
 
 
 @cases("data", [ODD[name] for name in ODD if name != "empty"])
-@cases("mechanism", VECTORS.values(), ids=VECTORS)
+@cases("mechanism", lambda: named(vectors()))
 def test_odd_values_are_answered_at_the_usual_cost(mechanism: Mechanism, data: Any) -> None:
     assert mechanism.release(data, rng=1).loss == mechanism.privacy_loss
 
 
 @cases(
     ("mechanism", "data"),
-    [
+    lambda: [
         (StabilityHistogram.calibrated(epsilon=1.0, delta=1e-3), {}),
         (UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-3, count=2), {}),
         (SparseVector(sensitivity=1, threshold_scale=1, query_scale=1), np.array([], int)),

@@ -29,7 +29,7 @@ ratios = st.fractions(Fraction(1, 4), 20, max_denominator=100)
 
 
 @pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(sensitivities, ratios, st.integers(1, 5))
 def test_less_noise_or_more_entries_never_cost_less(
     make: Make, sensitivity: int | float, ratio: Fraction, l0: int
@@ -44,7 +44,7 @@ def test_less_noise_or_more_entries_never_cost_less(
 
 
 @pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(sensitivities, ratios, st.integers(1, 5), st.integers(0, 2**32))
 def test_what_is_released_is_what_is_priced(
     make: Make, sensitivity: int | float, ratio: Fraction, l0: int, seed: int

@@ -92,7 +92,7 @@ def test_no_neighbor_exceeds_the_sensitivity(
         neighboring=neighboring,
         norm=norm,
         neutral=neutral,
-        trials=400,
+        trials=200,
         sizes=(1, 6),
         **domain,
     )
@@ -117,7 +117,7 @@ def test_sensitivity_is_attained(
     claimed = query.sensitivity(neighboring, norm)
     slightly_less = math.nextafter(claimed * (1 - 1e-6), 0)
     report = check_sensitivity(
-        query, claimed=slightly_less, neighboring=neighboring, norm=norm, trials=600, sizes=(1, 6), **domain
+        query, claimed=slightly_less, neighboring=neighboring, norm=norm, trials=300, sizes=(1, 6), **domain
     )
     assert report.violated, report
 

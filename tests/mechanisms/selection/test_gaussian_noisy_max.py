@@ -13,7 +13,7 @@ from sfumato.mechanisms import Gaussian, GaussianNoisyMax, Laplace
 from tests.chance import accepts_only, frequencies
 from tests.mechanisms.selection import distributions
 
-REACH = 60
+REACH = 20
 
 
 def gaussian_max(scores: list[int], sigma: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def test_the_loss_covers_the_exact_distribution() -> None:
 def test_choices_follow_the_distribution() -> None:
     mechanism = GaussianNoisyMax(mechanism=Gaussian(sensitivity=1, stddev=2, l0=3))
     source = np.random.default_rng(3)
-    draws = Counter(mechanism.release([0, 1, 2], rng=source).value for _ in range(6_000))
+    draws = Counter(mechanism.release([0, 1, 2], rng=source).value for _ in range(4_000))
 
     def distribution(sigma: float) -> dict[int, float]:
         return dict(enumerate(gaussian_max([0, 1, 2], sigma)))

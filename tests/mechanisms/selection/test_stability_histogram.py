@@ -69,9 +69,16 @@ def test_the_loss_covers_the_exact_distribution(
     assert greatest > 0.5
 
 
-@cases("distribution", ["laplace", "gaussian"])
-@cases("l0", [1, 20])
-@cases("neighboring", list(Neighboring))
+@cases(
+    ("distribution", "l0", "neighboring"),
+    [
+        ("laplace", 1, Neighboring.ADD_REMOVE),
+        ("laplace", 20, Neighboring.REPLACE_ONE),
+        ("gaussian", 1, Neighboring.ZERO_OUT),
+        ("gaussian", 20, Neighboring.ADD_REMOVE),
+        ("gaussian", 1, Neighboring.REPLACE_ONE),
+    ],
+)
 def test_the_threshold_is_the_least_that_meets_the_request(
     distribution: Any, l0: int, neighboring: Neighboring
 ) -> None:

@@ -46,7 +46,7 @@ def test_releases_follow_peeling() -> None:
     scores = [4, 0, 3, 3]
     mechanism = TopK(sensitivity=1, scale=2, count=2)
     source = np.random.default_rng(7)
-    observed = Counter(mechanism.release(scores, rng=source).value for _ in range(8_000))
+    observed = Counter(mechanism.release(scores, rng=source).value for _ in range(3_000))
     right = distributions.peeling(scores, 2.0, 2)
     accepts_only(
         frequencies(observed),
@@ -129,7 +129,7 @@ def test_noise_on_all_scores_costs_what_one_unit_moves(noise: Any, scale: Fracti
                 assert far <= loss.delta(epsilon) * (1 + 1e-6) + 1e-6
     assert 0.6 * claimed < worst <= claimed * (1 + 1e-6)
     source = np.random.default_rng(11)
-    observed = Counter(map(tuple, mechanism.outputs([4, 0, 3], 8_000, rng=source)))
+    observed = Counter(map(tuple, mechanism.outputs([4, 0, 3], 3_000, rng=source)))
     right = ordered([4, 0, 3], mechanism, reach)
     accepts_only(frequencies(observed), right, another=ordered([0, 4, 3], mechanism, reach))
 

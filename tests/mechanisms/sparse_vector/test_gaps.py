@@ -116,7 +116,7 @@ def test_intervals_hold_for_all_gaps_of_a_run(noise: Any) -> None:
     mechanism = SparseVector(
         sensitivity=1, threshold_scale=6, query_scale=9, noise=noise, positives=3, gaps=True
     )
-    queries, count, level = np.array([0, -4, 9, 2, 0, 5]), 4000, 0.6
+    queries, count, level = np.array([0, -4, 9, 2, 0, 5]), 1500, 0.6
     runs = np.full((count, 6), np.nan)
     for row, run in zip(runs, mechanism.outputs(queries, count, 5), strict=True):
         row[: len(run)] = run

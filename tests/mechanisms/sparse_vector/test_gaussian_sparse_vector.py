@@ -26,7 +26,7 @@ from tests.chance import accepts_only, frequencies, rate
 from tests.numerics.enumeration import WORDS, enumerated
 from tests.numerics.sources import ListedSource
 
-Z = np.linspace(-9, 9, 6001)
+Z = np.linspace(-9, 9, 1201)
 
 
 def probability(mechanism: GaussianSparseVector, queries: Sequence[float], answers: Sequence[bool]) -> float:

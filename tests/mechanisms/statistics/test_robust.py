@@ -103,7 +103,7 @@ WIDE: dict[str, Any] = {"trim": 0.1, "bounds": (-1e6, 1e6), "epsilon": 1.0}
 
 
 def test_wide_bounds_cost_a_trimmed_mean_little() -> None:
-    rng, errors = np.random.default_rng(10), np.zeros((30, 3))
+    rng, errors = np.random.default_rng(10), np.zeros((12, 3))
     for run in errors:
         data = rng.normal(50, 1, 1000)
         run[:2] = [
@@ -144,7 +144,7 @@ def test_each_part_of_a_trimmed_mean_sees_one_record_change(
     monkeypatch.setattr(Mean, "estimate", lambda self, release: 40.0)
     odd = np.array([np.nan, np.inf, -np.inf, 0.0, 1e300, -1e300, 40.0, 40.0000001])
     records = np.concatenate([odd, rng.normal(40, 30, 40), rng.normal(0, 1e6, 40)])
-    for old, new in itertools.product(odd, (*odd, 7.0)):
+    for old, new in itertools.product(odd, (*odd, 7.0) if relation is Neighboring.REPLACE_ONE else (7.0,)):
         one = np.append(records, old)
         other = np.append(records, new) if relation is Neighboring.REPLACE_ONE else records
         seen = {part: [] for part in seen}
@@ -174,7 +174,7 @@ def test_places_rise_with_distances_and_come_back() -> None:
 RECORD = st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RECORD, RECORD)
 def test_one_record_moves_second_moments_within_the_bound(one: Any, other: Any) -> None:
     query = LeastSquares(bounds=((0.0, 1.0), (-3.0, 5.0), (0.0, 1e-3)))
@@ -266,7 +266,7 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None
 
 
 def test_several_slopes_are_found_where_records_do_not_fit() -> None:
-    rng, slopes, errors = np.random.default_rng(12), np.array([0.5, -1.0, 2.0]), np.zeros((6, 2))
+    rng, slopes, errors = np.random.default_rng(12), np.array([0.5, -1.0, 2.0]), np.zeros((3, 2))
     mechanism = TheilSen(
         slope_bounds=[(-10.0, 10.0)] * 3,
         intercept_bounds=(-100.0, 100.0),
@@ -296,7 +296,7 @@ def test_several_slopes_are_found_where_records_do_not_fit() -> None:
 NUMBER = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([0.0, 1.0, 2.0]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 3).flatmap(
         lambda features: st.tuples(
@@ -351,7 +351,7 @@ def test_systems_are_solved_one_by_one() -> None:
 
 
 def test_many_matchings_halve_the_error_of_a_slope() -> None:
-    rng, errors = np.random.default_rng(0), np.zeros((40, 2))
+    rng, errors = np.random.default_rng(0), np.zeros((20, 2))
     bounds: dict[str, Any] = {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)}
     for run in errors:
         x = rng.uniform(0, 10, 1000)

@@ -35,7 +35,7 @@ REACH = {"laplace": 600, "gaussian": 36}
 
 
 @given(name=NAMES, scale=SCALES, distance=st.floats(0, 1))
-@settings(max_examples=120)
+@settings(max_examples=50)
 def test_tails_are_enclosed_tightly(name: str, scale: Fraction, distance: float) -> None:
     k = 1 + int(distance * REACH[name] * scale)
     distribution = LAWS[name](scale)
@@ -77,7 +77,7 @@ def test_both_ways_to_sum_agree(stddev: int, start: int) -> None:
 
 
 @given(name=NAMES, scale=st.fractions(Fraction(1, 10), 50), k=st.integers(-200, 200))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_pmf(name: str, scale: Fraction, k: int) -> None:
     bounds = LAWS[name](scale).pmf(k)
     with mp.workdps(reference.DIGITS):
@@ -91,7 +91,7 @@ def _zero(name: str, scale: Fraction) -> mp.mpf:
 
 
 @given(name=NAMES, scale=SCALES, exponent=st.floats(-295, 0), above=st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=35)
 def test_quantile_is_the_smallest(name: str, scale: Fraction, exponent: float, above: bool) -> None:
     p = 10.0**exponent
     p = min(max(1 - p if above else p, 1e-290), 1 - 2.0**-53)
@@ -104,7 +104,7 @@ def test_quantile_is_the_smallest(name: str, scale: Fraction, exponent: float, a
 @given(
     name=NAMES, scale=SCALES, level=st.one_of(st.floats(0.001, 0.999), st.just(1 - 2.0**-53), st.just(1e-300))
 )
-@settings(max_examples=80)
+@settings(max_examples=35)
 def test_half_width_is_the_smallest(name: str, scale: Fraction, level: float) -> None:
     distribution = LAWS[name](scale)
     h, coverage = distribution.half_width(level)

@@ -152,7 +152,7 @@ def test_forks_amid_busy_threads() -> None:
     for thread in threads:
         thread.start()
     try:
-        drawn = [in_child(lambda: source.words(2000)) for _ in range(12)]
+        drawn = [in_child(lambda: source.words(2000)) for _ in range(5)]
     finally:
         done.set()
         for thread in threads:

@@ -59,7 +59,7 @@ def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> N
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 40), st.integers(1, 10**18), st.integers(0, TOP)), min_size=1, max_size=7

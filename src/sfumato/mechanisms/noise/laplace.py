@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, final
 
 from sfumato.mechanisms.base.additive import as_bound, as_entries, as_number
@@ -183,5 +184,10 @@ class Laplace(MeasuringMechanism):
     def _price(self, noise: Fraction) -> PrivacyLoss:
         if self.l1 is not None:
             return PureDP(outward(self._total() / noise), neighboring=self.neighboring)
-        per_entry = self._per_entry()
-        return DiscreteLaplace(noise, per_entry, neighboring=self.neighboring) * self.l0
+        return _loss_of_entries(noise, self._per_entry(), self.l0, self.neighboring)
+
+
+@lru_cache(maxsize=256)
+def _loss_of_entries(noise: Fraction, per_entry: int, l0: int, neighboring: Neighboring) -> PrivacyLoss:
+    """Return the loss of noise on that many entries, which all releases of a mechanism share."""
+    return DiscreteLaplace(noise, per_entry, neighboring=neighboring) * l0

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from statistics import NormalDist
 from typing import final
@@ -193,9 +194,15 @@ class SymmetricDistribution(ABC):
             The smallest h certified to have ``P(|X| <= h) >= level``, and a lower bound on that probability.
         """
         level = unit_interval("level", level, "pass a probability such as 0.95")
-        outside = fraction_down((1 - Fraction(level)) / 2)
-        h = max(0, self.quantile_above(outside) - 1)
-        return h, max(0.0, sub_down(1.0, 2 * self.upper_tail(h + 1).upper))
+        return _half_width(self, level)
+
+
+@lru_cache(maxsize=256)
+def _half_width(distribution: SymmetricDistribution, level: float) -> tuple[int, float]:
+    """Return a distribution's `half_width`, which the intervals of all releases of a mechanism share."""
+    outside = fraction_down((1 - Fraction(level)) / 2)
+    h = max(0, distribution.quantile_above(outside) - 1)
+    return h, max(0.0, sub_down(1.0, 2 * distribution.upper_tail(h + 1).upper))
 
 
 @final

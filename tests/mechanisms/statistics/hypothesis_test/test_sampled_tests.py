@@ -28,24 +28,24 @@ from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.privacy import Neighboring
 from tests.chance import accepts_only, at_least, at_most, rate
 
-RUNS = 300
+RUNS = 200
 COUNTS = Laplace.calibrated(sensitivity=1, l0=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
 JOINING = Laplace.calibrated(sensitivity=1, epsilon=0.5)  # the same noise under add/remove
 
 
 @pytest.mark.parametrize("n", [30, 2000])
 def test_a_true_distribution_is_refused_as_rarely_as_promised(n: int) -> None:
-    rng = np.random.default_rng(n)
+    rng, runs = np.random.default_rng(n), 300
     shares = np.array([0.5, 0.3, 0.15, 0.05])
     values = [
         goodness_of_fit(
             COUNTS.release(rng.multinomial(n, shares), rng), n=n, shares=shares, draws=199, rng=rng
         ).p_value
-        for _ in range(RUNS)
+        for _ in range(runs)
     ]
     for level in (0.05, 0.5):
         seen = sum(value <= level for value in values)
-        accepts_only(rate(seen, RUNS), level, rarer=level / 20, more_often=level**0.5)
+        accepts_only(rate(seen, runs), level, rarer=level / 20, more_often=level**0.5)
     release = COUNTS.release(rng.multinomial(n, shares[::-1]), rng)
     assert goodness_of_fit(release, n=n, shares=shares, rng=1).p_value < 0.01
 

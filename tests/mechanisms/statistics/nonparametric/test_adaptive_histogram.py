@@ -56,7 +56,7 @@ def test_trees_are_drawn_as_the_proof_says() -> None:
     noise = Laplace.calibrated(sensitivity=1, epsilon=1.0)
     mechanism = AdaptiveHistogram(bounds=UNIT, scale=2, noise=noise, depth=3, threshold=3)
     rng, data, seen = np.random.default_rng(1), np.full(7, 0.01), dict.fromkeys(range(4), 0)
-    for _ in range(600):
+    for _ in range(250):
         release = mechanism.release(data, rng)
         seen[round(-math.log2(release.upper[0, 0] - release.lower[0, 0]))] += 1
     right, other = (dict(enumerate(chances([count] * 3, Fraction(2), 3))) for count in (7, 12))

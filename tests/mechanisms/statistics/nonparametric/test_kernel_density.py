@@ -23,7 +23,7 @@ def normal(x: Any, variance: float) -> Any:
     return np.exp(-(x**2) / 2 / variance) / math.sqrt(2 * math.pi * variance)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(NUMBER, NUMBER, st.sampled_from([0.003, 0.11, 2.0]))
 def test_one_record_moves_no_more_than_declared(one: float, other: float, bandwidth: float) -> None:
     query = KernelDensity(bounds=(0.0, 2.0), bandwidth=bandwidth)

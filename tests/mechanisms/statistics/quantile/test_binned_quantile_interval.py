@@ -101,8 +101,8 @@ def test_neighbors_are_within_the_range_of_one_choice() -> None:
 
 @pytest.mark.parametrize("center", [0, 2, 7])
 def test_what_is_drawn_has_that_law(center: int) -> None:
-    """The frequencies of 4000 intervals, each within 7 of its standard deviations."""
-    mechanism, counts, many = BinnedQuantileInterval(epsilon=2, rows=1), (30, 5, 0, 9, 40, 0, 1, 8), 4000
+    """The frequencies of 1500 intervals, each within 7 of its standard deviations."""
+    mechanism, counts, many = BinnedQuantileInterval(epsilon=2, rows=1), (30, 5, 0, 9, 40, 0, 1, 8), 1500
     leaves = np.tile(np.flatnonzero(counts), many)
     groups = np.repeat(np.arange(many), np.count_nonzero(counts))
     held = np.tile(np.array(counts)[np.flatnonzero(counts)], many)

@@ -116,7 +116,7 @@ def test_one_quantile_has_its_range_on_all_small_tables_and_attains_it(order: Fr
     """The log-ratios of any two answers differ by at most epsilon: what bounded range means."""
     mechanism = BinnedQuantiles(quantiles=(order,), epsilon=Fraction(7, 10), rows=rows)
     worst = 0.0
-    for counts in (*itertools.product((0, 1, 2, 5), repeat=3), (100, 20, 0, 0), (0, 0, 20, 100)):
+    for counts in (*itertools.product((0, 1, 5), repeat=3), (100, 20, 0, 0), (0, 0, 20, 100)):
         law = _law(mechanism, counts, 1)
         for other in _neighbors(counts, rows):
             moved = _law(mechanism, other, 1)
@@ -246,7 +246,7 @@ def test_answers_do_not_cross_and_stay_within_the_bins() -> None:
 
 
 def test_errors_are_about_what_is_told() -> None:
-    rows = _rows(*[[2] * 400] * 300)
+    rows = _rows(*[[2] * 400] * 120)
     for orders in ((0.5,), (0.1, 0.2, 0.5, 0.8, 0.9)):
         mechanism = BinnedQuantiles(quantiles=orders, epsilon=0.5)
         targets = np.array(orders) * 799 + 0.5

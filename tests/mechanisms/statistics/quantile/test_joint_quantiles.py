@@ -99,7 +99,7 @@ def test_quantiles_are_drawn_jointly_where_records_are_replaced() -> None:
             assert chosen.privacy_loss.epsilon(0.0) == joint.privacy_loss.epsilon(0.0)
         asked = replace(chosen, joint=True)
         draws: tuple[Quantiles | JointQuantiles, ...] = (asked, joint)
-        for seed in range(20):  # both cut points into parts and draw alike
+        for seed in range(6):  # both cut points into parts and draw alike
             drawn = [each.release(np.array([0, 2, 2, 4]), seed).value.tolist() for each in draws]
             assert drawn[0] == drawn[1]
     many = Quantiles(
@@ -138,7 +138,7 @@ def test_joint_quantiles_of_spread_records_cost_what_they_say(monkeypatch: pytes
             widest = max(widest, max(losses) - min(losses))
         assert 0.2 < widest <= 1 + 1e-12
     data, rng = (0, 2, 2, 4), np.random.default_rng(9)
-    seen = Counter(tuple(mechanism.release(np.array(data), rng).value.tolist()) for _ in range(1500))
+    seen = Counter(tuple(mechanism.release(np.array(data), rng).value.tolist()) for _ in range(600))
     accepts_only(
         frequencies(seen),
         spread_distribution(mechanism, data),
@@ -299,7 +299,7 @@ def test_paths_come_as_often_as_the_distribution_says(
         coarsen(monkeypatch)
     draw, values, ranks = DRAWS[case]
     starts = sorted({draw.lower, *values})
-    count, source, seen = 300 if coarse else 1500, random_source(11), Counter[tuple[int, ...]]()
+    count, source, seen = 200 if coarse else 1500, random_source(11), Counter[tuple[int, ...]]()
     sums = sums_of(case)
     monkeypatch.setattr(joint_sampling, "_Sums", lambda *_: sums)
     for _ in range(count):
@@ -366,7 +366,7 @@ def test_it_is_nearer_than_halving() -> None:
     ]
     for data, bounds in columns:
         pair = (JointQuantiles(bounds=bounds, **given), Quantiles(bounds=bounds, joint=False, **given))
-        one, other = ([rank_error(m, data, rng) for _ in range(25)] for m in pair)
+        one, other = ([rank_error(m, data, rng) for _ in range(8)] for m in pair)
         assert np.mean(one) < 0.75 * np.mean(other)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -30,9 +31,9 @@ from tests.cases import cases
 from tests.chance import accepts_only, at_least, frequencies
 
 SMALL = TreeShape(leaves=3, branching=2, height=2)
-REACH = 6
+REACH = 5
 DISTRIBUTIONS: dict[str, NodeNoise] = {
-    "Laplace": DiscreteLaplaceDistribution(0.7),
+    "Laplace": DiscreteLaplaceDistribution(0.5),
     "Gaussian": DiscreteGaussianDistribution(1.2),
 }
 DECILES = [k / 10 for k in range(1, 10)]
@@ -44,6 +45,7 @@ def counts_of(leaves: Any, groups: Any = None) -> TreeCounts:
     return TreeCounts(groups, leaves, np.ones_like(leaves))
 
 
+@functools.cache
 def pmf(distribution: Any, reach: int) -> np.ndarray:
     return np.array([distribution.pmf(k).upper for k in range(-reach, reach + 1)])
 
@@ -51,7 +53,7 @@ def pmf(distribution: Any, reach: int) -> np.ndarray:
 class Given:
     """Trees whose noise is given: group g has row g of one array for each level."""
 
-    def __init__(self, shape: TreeShape, leaves: list[int], noise: list[np.ndarray]) -> None:
+    def __init__(self, shape: TreeShape, leaves: tuple[int, ...], noise: list[np.ndarray]) -> None:
         self.shape = shape
         self.noisy = []
         for level, rows in enumerate(noise, 1):
@@ -65,6 +67,7 @@ class Given:
         return self.noisy[level][group[:, None], first]
 
 
+@functools.cache
 def every_noise() -> tuple[list[np.ndarray], np.ndarray]:
     """Return all noise of the small tree, level by level, and the places of its five nodes' noise."""
     values = np.arange(-REACH, REACH + 1)
@@ -72,8 +75,9 @@ def every_noise() -> tuple[list[np.ndarray], np.ndarray]:
     return [grid[:, :2], np.concatenate([grid[:, 2:], np.zeros((len(grid), 1), int)], axis=1)], grid + REACH
 
 
+@functools.cache
 def exact_distribution(
-    name: str, leaves: list[int], quantiles: tuple[float, ...]
+    name: str, leaves: tuple[int, ...], quantiles: tuple[float, ...]
 ) -> dict[tuple[int, ...], float]:
     noise, places = every_noise()
     weights = pmf(DISTRIBUTIONS[name], REACH)[places].prod(axis=1)
@@ -89,9 +93,9 @@ def excess(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("unit", [[2], [0, 2]])
-def test_the_distribution_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> None:
-    rest, quantiles = [0, 1, 2, 2], (0.25, 0.6)
+@pytest.mark.parametrize("unit", [(2,), (0, 2)])
+def test_the_distribution_of_the_answer_keeps_to_the_loss(name: str, unit: tuple[int, ...]) -> None:
+    rest, quantiles = (0, 1, 2, 2), (0.25, 0.6)
     records = len(unit)
     distributions = [exact_distribution(name, leaves, quantiles) for leaves in (rest, rest + unit)]
     first, second = (np.array(list(distribution.values())) for distribution in distributions)
@@ -112,7 +116,7 @@ def test_the_distribution_of_the_answer_keeps_to_the_loss(name: str, unit: list[
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_answers_come_as_often_as_the_distribution_says(name: str) -> None:
-    leaves, quantiles, trials = [0, 1, 2, 2], (0.25, 0.6), 20_000
+    leaves, quantiles, trials = (0, 1, 2, 2), (0.25, 0.6), 5_000
     counts = counts_of(leaves * trials, np.repeat(np.arange(trials), len(leaves)))
     found = estimate_quantiles(
         SMALL, DISTRIBUTIONS[name], counts, np.array(quantiles), random_source(5), groups=trials
@@ -121,7 +125,7 @@ def test_answers_come_as_often_as_the_distribution_says(name: str) -> None:
     accepts_only(
         frequencies(seen),
         exact_distribution(name, leaves, quantiles),
-        one_record_more=exact_distribution(name, [*leaves, 2], quantiles),
+        one_record_more=exact_distribution(name, (*leaves, 2), quantiles),
     )
 
 
@@ -220,7 +224,7 @@ def test_projection_is_the_nearest_of_its_sum(case: tuple[list[int], int, int]) 
     st.integers(0, 1000),
     st.sampled_from([0.001, 1.0, 30.0]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_quantiles_do_not_fall_and_stay_inside(
     leaves: list[int], quantiles: list[float], seed: int, scale: float
 ) -> None:
@@ -314,9 +318,9 @@ def test_it_errs_as_the_documentation_says() -> None:
     """Anchor: the median of 1001 even records, by the exponential mechanism 0.0009 off at epsilon 1."""
     data, rng = np.linspace(0, 1, 1001), np.random.default_rng(4)
     tree = QuantileTree.calibrated(quantiles=(0.5,), bounds=(0.0, 1.0), epsilon=1.0)
-    off = np.mean([abs(float(tree.release(data, rng).value[0]) - 0.5) for _ in range(200)])
+    off = np.mean([abs(float(tree.release(data, rng).value[0]) - 0.5) for _ in range(60)])
     one = Quantile(quantile=0.5, bounds=(0.0, 1.0), epsilon=1.0)
-    least = np.mean([abs(float(one.release(data, rng).value) - 0.5) for _ in range(200)])
+    least = np.mean([abs(float(one.release(data, rng).value) - 0.5) for _ in range(60)])
     assert least < off < 0.02
 
 
