@@ -134,7 +134,7 @@ def kill_at_lines(folder: Path) -> int:
     """Kill at lines of the ledger's own code, spread over one charge and one commit."""
     point = ended = trials = 0
     while not ended:
-        point += 5
+        point += 8
         trials += 1
         path = folder / f"l{point}"
         open_ledger(path).close()
@@ -169,7 +169,7 @@ def kill_at_random(folder: Path) -> int:
     rng = random.Random(20240609)
     killed = 0
     path = folder / "r"
-    for number in range(60):
+    for number in range(30):
         path = folder / f"r{number}"
 
         def work(report: Callable[[object], None], path: Path = path) -> None:

@@ -116,4 +116,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestLedger.settings = settings(max_examples=10, stateful_step_count=15, deadline=None)

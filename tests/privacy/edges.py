@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -58,7 +59,7 @@ from sfumato.privacy import (
     TruncatedPoisson,
 )
 
-__all__ = ["LEAVES", "NODES"]
+__all__ = ["ONE", "leaves", "nodes"]
 
 LEAST, MOST = 5e-324, 1.7e308
 LOSSES = (0.0, LEAST, 1e-310, 1e-200, 1e-30, 1e-8, 1e-3, 1.0, 30.0, 745.0, 1e6, 1e150, MOST)
@@ -66,6 +67,8 @@ LOSSES = (0.0, LEAST, 1e-310, 1e-200, 1e-30, 1e-8, 1e-3, 1.0, 30.0, 745.0, 1e6, 
 NOISES = (0.0, LEAST, 1e-200, 1e-8, 1e-2, 1.0, 50.0, 1e8, 1e100, 1e200, MOST)
 """Of what falls with it: the scale of the noise in sensitivities."""
 LATTICE = (0, Fraction(1, 10**100), Fraction(1, 1000), Fraction(1, 3), 1, 50, 10**9, 10**40, 10**300)
+SOME = (0.0, LEAST, 1.0, MOST)
+"""Each of the losses stands beside these, and these beside each."""
 MASSES = (0.0, LEAST, 1e-300, 1e-30, 1e-6, 0.5, 1 - 2.0**-53)
 ONE = Neighboring.ADD_REMOVE
 
@@ -77,8 +80,9 @@ def _declared() -> Iterator[PrivacyLoss]:
         yield GaussianDP(size)
         yield Exponential(size)
         yield from (Staircase(size, gamma) for gamma in (None, 0.0) if size)
-        yield from (ApproximateDP(size, mass) for mass in MASSES)
-        yield from (CDP(size, tau) for tau in LOSSES)
+        several = size in SOME
+        yield from (ApproximateDP(size, mass) for mass in (MASSES if several else (1e-30, 0.5)))
+        yield from (CDP(size, tau) for tau in (LOSSES if several else SOME))
         yield from (RandomizedResponse(size, categories) for categories in (2, 2**53))
         yield SupportResponse(size, Fraction(1, 2))
         yield SupportResponse(size, Fraction(1, 10**6), Fraction(1, 10**9))
@@ -184,5 +188,13 @@ def _under(part: PrivacyLoss, relation: Neighboring) -> PrivacyLoss:
     return type(part)(**{**part.parameters(), "neighboring": relation})
 
 
-LEAVES = tuple(dict.fromkeys([*_declared(), *_noise()]))
-NODES = tuple(dict.fromkeys(_nodes()))
+@functools.cache
+def leaves() -> tuple[PrivacyLoss, ...]:
+    """Return every leaf, made when first asked for."""
+    return tuple(dict.fromkeys([*_declared(), *_noise()]))
+
+
+@functools.cache
+def nodes() -> tuple[PrivacyLoss, ...]:
+    """Return every node, made when first asked for."""
+    return tuple(dict.fromkeys(_nodes()))

@@ -262,8 +262,23 @@ def test_normal_quantiles(log_probability: float) -> None:
     assert truth <= exact(upper_quantile(log_probability)) <= truth + (1 + abs(truth)) * mpf(10) ** -13
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.01, 0.5, 1.0, 4.0, 30.0, 1000.0])
-@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-5, 1e-10, 1e-50, 1e-300])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [
+        (0.0, 0.3),
+        (0.0, 1e-300),
+        (1e-6, 1e-10),
+        (0.01, 1e-5),
+        (0.5, 1e-50),
+        (1.0, 1e-3),
+        (1.0, 1e-300),
+        (4.0, 0.3),
+        (30.0, 1e-5),
+        (30.0, 1e-50),
+        (1000.0, 0.3),
+        (1000.0, 1e-300),
+    ],
+)
 def test_analytic_calibration(epsilon: float, delta: float) -> None:
     stddev = analytic_gaussian_stddev(sensitivity=1.0, epsilon=epsilon, delta=delta)
     with mp.workdps(340):

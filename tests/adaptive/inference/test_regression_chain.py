@@ -88,8 +88,7 @@ def chain_draws(kind: str, limits: tuple[int, int], turns: int) -> PosteriorDraw
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("limits", [(8, 24), (16, 16)])
-@pytest.mark.parametrize("kind", list(NOISES))
+@pytest.mark.parametrize(("kind", "limits"), [*zip(NOISES, [(16, 16), (8, 24)], strict=True)])
 def test_the_chain_has_the_means_of_weighted_draws(kind: str, limits: tuple[int, int]) -> None:
     draws = chain_draws(kind, limits, 1000)
 

@@ -65,7 +65,7 @@ def faulty_calls(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("experiment", "points"), [("kill_at_statements", 60), ("kill_at_lines", 60), ("kill_at_random", 20)]
+    ("experiment", "points"), [("kill_at_statements", 60), ("kill_at_lines", 30), ("kill_at_random", 10)]
 )
 def test_killed_processes_lose_no_charge_and_release_nothing_uncharged(
     run: Run, experiment: str, points: int

@@ -111,21 +111,13 @@ def test_a_negative_epsilon_of_peers_is_far_from_the_truth(noise: float, count: 
     assert upper == pytest.approx(truth, rel=1e-3)
 
 
-@pytest.mark.exhaustive
-def test_what_cannot_be_as_narrow_as_asked_says_so() -> None:
-    run = sgd(0.01, 1.0, 10_000)
-    assert run.delta_interval(6.0).upper <= run.delta_interval(6.0).lower * 1.0011
-    with pytest.warns(PrecisionWarning, match="wider than asked"):
-        run.delta_interval(17.63, Precision(1e-8))
-
-
 def test_nothing_finite_is_proven_with_a_warning_that_says_why() -> None:
     once = SampledWithReplacement(
-        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=1000, population_size=50
+        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=200, population_size=50
     )
-    assert once.epsilon_interval(1e-6).upper < 300
+    assert once.epsilon_interval(1e-6).upper < 45
     many = SampledWithReplacement(
-        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=10_000, population_size=60
+        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=2000, population_size=10
     )
     with pytest.warns(PrecisionWarning, match="no finite bound"):
         assert many.epsilon_interval(1e-6).upper == math.inf
@@ -247,29 +239,34 @@ def test_mixed_jobs_lie_between_their_parts_and_their_sum() -> None:
     assert step.epsilon_interval(1e-6).lower < both.lower <= both.upper < step.epsilon(1e-6) + 0.8
 
 
-@pytest.mark.exhaustive
-def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certified, "_MAX_COST", 1e6)
-    loss = sgd(1e-5, 0.5, 1_000_001)
+def test_what_cannot_be_as_narrow_as_asked_says_so_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    proportion = certified._proportion
+    # A first plan that is too coarse, of which no finer one is affordable.
+    monkeypatch.setattr(certified, "_proportion", lambda look: 1e3 * proportion(look))
+    monkeypatch.setattr(certified, "_MAX_COST", 1.0)
+    run = sgd(0.01, 1.0, 10_000)
     with pytest.warns(PrecisionWarning, match="wider than asked"):
-        lower, upper, _ = loss.epsilon_interval(1e-5, Precision(1e-8))
-    assert lower <= 0.4941605
-    assert upper >= 0.4941595
+        lower, upper, _ = run.epsilon_interval(1e-5, Precision(1e-7))
+    assert lower <= 6.187712 <= upper
+    with pytest.warns(PrecisionWarning, match="wider than asked"):
+        assert run.delta_interval(upper, Precision(1e-7)).lower <= 1e-5
+    with pytest.warns(PrecisionWarning, match="wider than asked"):
+        assert run.delta_interval(lower, Precision(1e-7)).upper >= 1e-5
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("most", [2, 16, 64])
+@pytest.mark.parametrize("most", [2, 16])
 def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = 9_000 + most  # another job each time: nothing may be remembered
-    truth = sgd(0.01, 1.0, steps).epsilon_interval(1e-5, Precision(1e-5))
-    pairs = [(PoissonSubsampled(Gaussian(1.0), 0.01).dominating_pair(), steps)]
+    steps = 5 + most  # another job each time: nothing may be remembered
+    truth = sgd(0.1, 2.0, steps).epsilon_interval(1e-5, Precision(1e-5))
+    pairs = [(PoissonSubsampled(Gaussian(2.0), 0.1).dominating_pair(), steps)]
     monkeypatch.setattr(inversion, "_MAX_POINTS", most)
-    found = certified.epsilon_interval(pairs, 1e-5, Precision(1e-8))
+    found = certified.epsilon_interval(pairs, 1e-5, Precision(1e-4))
     assert found.lower <= truth.upper
     assert found.upper >= truth.lower
-    delta = certified.delta_interval(pairs, 6.0, Precision(1e-8))
-    assert delta.lower <= sgd(0.01, 1.0, steps).delta(6.0)
+    delta = certified.delta_interval(pairs, 0.5, Precision(1e-4))
+    assert delta.lower <= sgd(0.1, 2.0, steps).delta(0.5)
 
 
 def test_where_delta_is_used_up_by_what_fails_for_certain_the_closed_bound_is_met() -> None:

@@ -44,7 +44,7 @@ def test_subsampled_gaussians_meet_the_integral_from_above(q: float, noise: floa
     pair = PoissonSubsampled(Gaussian(noise), q).dominating_pair()
     curve, mass = pair_rdp(pair, ORDERS)
     assert 0 < mass < 1e-120
-    with mp.workdps(30):
+    with mp.workdps(20):
         for order, bound in zip(ORDERS, curve, strict=True):
             exact = exact_subsampled(q, noise, order)
             assert exact <= bound <= exact * (1 + mp.mpf(1) / 1000)

@@ -74,7 +74,7 @@ def counts(epsilon_0: float, clients: int) -> dict[tuple[int, int], tuple[mpmath
 
 
 @pytest.mark.parametrize(
-    ("epsilon_0", "clients"), [(0.3, 2), (1.0, 5), (2.5, 12), (0.05, 40), (6.0, 30), (12.0, 7), (3.0, 150)]
+    ("epsilon_0", "clients"), [(0.3, 2), (1.0, 5), (2.5, 12), (0.05, 40), (6.0, 30), (12.0, 7), (3.0, 60)]
 )
 def test_small_batches_meet_the_definition(epsilon_0: float, clients: int) -> None:
     distributions, loss = counts(epsilon_0, clients), Shuffled(local(epsilon_0), clients)
@@ -137,7 +137,7 @@ def test_enumerated_mechanisms_lie_below(seed: int) -> None:
 
 
 def test_more_clients_hide_more_and_none_hides_nothing() -> None:
-    epsilons = [Shuffled(local(2.0), n).epsilon(1e-8) for n in (1, 2, 30, 1000, 30_000, 10**6)]
+    epsilons = [Shuffled(local(2.0), n).epsilon(1e-8) for n in (1, 2, 30, 10**6)]
     assert all(after <= before for before, after in itertools.pairwise(epsilons))
     assert epsilons[0] == pytest.approx(local(2.0).epsilon(1e-8), rel=1e-9)
     assert Shuffled(local(0.0), 100).epsilon(0.0) == 0
@@ -169,7 +169,17 @@ def test_what_no_theorem_covers_is_refused() -> None:
 
 
 def divergence(first: Counter[tuple[int, ...]], second: Counter[tuple[int, ...]], epsilon: float) -> float:
-    return sum(max(0.0, first[key] - math.exp(epsilon) * second[key]) for key in first | second)
+    factor = math.exp(epsilon)
+    return sum(max(0.0, mass - factor * second[key]) for key, mass in first.items())
+
+
+def neighbors(
+    table: list[list[float]], clients: int
+) -> list[tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]]:
+    """The laws of both histograms, whatever value each other client has."""
+    rest = itertools.combinations_with_replacement(range(len(table)), clients - 1)
+    known = [[table[i] for i in others] for others in rest]
+    return [(histograms([*rows, table[0]]), histograms([*rows, table[1]])) for rows in known]
 
 
 def responses(epsilon_0: float, categories: int) -> list[list[float]]:
@@ -186,13 +196,11 @@ def test_all_data_of_randomized_response_lie_below(categories: int, clients: int
         responses(epsilon_0, categories),
         Shuffled(RandomizedResponse(epsilon_0, categories), clients),
     )
-    known = Shuffled(local(epsilon_0), clients)
+    known, data = Shuffled(local(epsilon_0), clients), neighbors(table, clients)
     met = []
     for share in (0.0, 0.1, 0.3, 0.6, 0.9, 0.99):
-        epsilon, true = share * epsilon_0, 0.0
-        for others in itertools.combinations_with_replacement(range(categories), clients - 1):
-            distributions = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
-            true = max(true, divergence(distributions[0], distributions[1], epsilon))
+        epsilon = share * epsilon_0
+        true = max(divergence(first, second, epsilon) for first, second in data)
         bound = loss.delta(epsilon)
         assert true <= bound + 1e-14
         assert bound <= known.delta(epsilon) * (1 + 1e-9)
@@ -219,16 +227,14 @@ def test_all_data_of_overlapping_supports_lie_below(
 ) -> None:
     table, epsilon_0 = unary(p, q, categories), math.log(p * (1 - q) / (q * (1 - p)))
     loss = Shuffled(SupportResponse(epsilon_0 * (1 + 1e-15), q, q * q), clients)
-    known = Shuffled(local(epsilon_0), clients)
+    known, data = Shuffled(local(epsilon_0), clients), neighbors(table, clients)
     near = 0.0
     for share in (0.0, 0.1, 0.3, 0.6, 0.9):
-        epsilon, true = share * epsilon_0, 0.0
-        for others in itertools.combinations_with_replacement(range(categories), clients - 1):
-            distributions = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
-            true = max(true, divergence(distributions[0], distributions[1], epsilon))
-        assert true <= loss.delta(epsilon) + 1e-14
-        assert loss.delta(epsilon) <= known.delta(epsilon) * (1 + 1e-9)
-        near = max(near, true / loss.delta(epsilon))
+        epsilon = share * epsilon_0
+        true, bound = max(divergence(first, second, epsilon) for first, second in data), loss.delta(epsilon)
+        assert true <= bound + 1e-14
+        assert bound <= known.delta(epsilon) * (1 + 1e-9)
+        near = max(near, true / bound)
     assert near > 0.5
     alone = SupportResponse(epsilon_0 * (1 + 1e-15), q, q * q)
     assert divergence(histograms([table[0]]), histograms([table[1]]), 0.2) == pytest.approx(alone.delta(0.2))
@@ -253,18 +259,18 @@ def test_a_silent_report_is_not_hidden_among_other_laws() -> None:
 
 def test_more_categories_and_clients_hide_more() -> None:
     for sizes in (
-        [Shuffled(RandomizedResponse(2.0, k), 2000) for k in (2, 3, 10, 1000)],
-        [Shuffled(RandomizedResponse(2.0, 10), n) for n in (1, 3, 100, 3000, 10**5, 10**8, 10**12)],
+        [Shuffled(RandomizedResponse(2.0, k), 300) for k in (2, 3, 1000)],
+        [Shuffled(RandomizedResponse(2.0, 10), n) for n in (1, 3, 100, 10**5, 10**12)],
     ):
         epsilons = [loss.epsilon(1e-7) for loss in sizes]
         assert all(after <= before * (1 + 1e-6) for before, after in itertools.pairwise(epsilons))
-    loss = Shuffled(RandomizedResponse(2.0, 10), 5000)
+    loss = Shuffled(RandomizedResponse(2.0, 10), 500)
     assert loss_from_json(loss.to_json()) == loss
     assert not loss.epsilon_interval(1e-7).tight
     assert loss.pure().epsilon == 2.0
-    assert Shuffled(RandomizedResponse(0.0, 10), 5000).epsilon(1e-7) == 0
-    assert Shuffled(RandomizedResponse(40.0, 10), 5000).epsilon(1e-7) == pytest.approx(40.0)
-    assert loss.rdp(4.0) < Shuffled(local(2.0), 5000).rdp(4.0)
+    assert Shuffled(RandomizedResponse(0.0, 10), 500).epsilon(1e-7) == 0
+    assert Shuffled(RandomizedResponse(40.0, 10), 500).epsilon(1e-7) == pytest.approx(40.0)
+    assert loss.rdp(4.0) < Shuffled(local(2.0), 500).rdp(4.0)
     one, alone = Shuffled(RandomizedResponse(1.5, 7), 1), RandomizedResponse(1.5, 7)
     assert one.delta(0.4) == pytest.approx(alone.delta(0.4), rel=1e-9)
 

@@ -41,7 +41,7 @@ from sfumato.privacy.pairs.derived import fine_cuts
 from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.noise.above_threshold import _back, _going_on
 from sfumato.privacy.pairs.pair import Pair
-from tests.privacy.edges import LEAVES, NODES, ONE
+from tests.privacy.edges import ONE, leaves, nodes
 
 DIGITS = 60
 PLACES = (-40.0, -1.0, 0.0, 1e-9, 0.3, 1.0, 20.0)
@@ -55,7 +55,7 @@ def _digits() -> Iterator[None]:
 
 
 def pairs() -> Iterator[tuple[PrivacyLoss, Pair]]:
-    for loss in (*LEAVES, *NODES):
+    for loss in (*leaves(), *nodes()):
         try:
             yield loss, loss.dominating_pair()
         except UnsupportedView:

@@ -179,7 +179,7 @@ def call(mu: float, k: np.ndarray) -> np.ndarray:
 
 def normal_delta(mu: float, weights: tuple[float, ...], constant: float, epsilon: float) -> float:
     """Integrate over all steps but the last, whose mean is in closed form; the greater of both orders."""
-    x, step = np.linspace(-12, 14, 400_001 if len(weights) == 2 else 2401, retstep=True)
+    x, step = np.linspace(-12, 14, 4001 if len(weights) == 2 else 801, retstep=True)
     w = step * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
     ratio = np.exp(mu * x - mu * mu / 2)
     total, mass = np.full(1, constant), np.ones(1)
@@ -354,21 +354,18 @@ def test_high_moments_of_normal_steps(order: int) -> None:
 @pytest.mark.parametrize("side", Side)
 def test_thinning_moves_to_one_side(side: Side) -> None:
     rng = np.random.default_rng(7)
-    value = np.sort(np.exp(rng.normal(size=4000)))
-    distribution = RatioDistribution(value, np.full(4000, 1 / 4000), 0.0, 0.0, 1e-12, 0.0, 0.0, 0.0)
-    for made, exact, weight in (
-        (thinned(distribution, side), value, np.full(4000, 1 / 4000)),
-        (
-            joined(thinned(distribution, side), thinned(distribution, side), (0.5, 0.5), 0.7, side),
-            (0.5 * np.add.outer(value, value)).ravel(),
-            np.full(4000 * 4000, 4000.0**-2),
-        ),
+    value = np.sort(np.exp(rng.normal(size=2000)))
+    distribution = RatioDistribution(value, np.full(2000, 1 / 2000), 0.0, 0.0, 1e-12, 0.0, 0.0, 0.0)
+    one = thinned(distribution, side)
+    for made, exact in (
+        (one, value),
+        (joined(one, one, (0.5, 0.5), 0.7, side), (0.5 * np.add.outer(value, value)).ravel()),
     ):
         assert len(made.value) < 1500
         for level in (0.2, 0.7, 1.0, 3.0):
             for sign in (1, -1):
                 got = float(made.mass @ np.maximum(0, sign * (made.value - level)))
-                truth = float(weight @ np.maximum(0, sign * (exact - level)))
+                truth = float(np.maximum(0, sign * (exact - level)).mean())
                 if side is Side.LOWER:
                     assert got <= truth * (1 + 1e-9)
                 elif side.value == sign:
