@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
+from sfumato.learning.engine.seeding import seed_torch
 
 __all__ = ["Buffers", "checksum", "parameters_of", "preserved_state", "seeded"]
 
@@ -46,7 +47,7 @@ def seeded(module: nn.Module, seed: int) -> Iterator[None]:
     python, legacy = random.getstate(), np.random.get_state()
     devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
     with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         random.seed(seed)
         np.random.seed(seed)
         try:

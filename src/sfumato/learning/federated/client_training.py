@@ -138,17 +138,24 @@ def local_sgd(
 
     def train(module: nn.Module, data: tuple[Tensor, Tensor]) -> None:
         inputs, targets = data
-        optimizer = torch.optim.SGD(module.parameters(), lr=rate)
+        parameters = list(module.parameters())
         for _ in range(epochs):
-            order = torch.arange(len(inputs)) if batch_size is None else torch.randperm(len(inputs))
-            for batch in order.split(batch_size or max(1, len(inputs))):
-                if not len(batch):
-                    continue
-                optimizer.zero_grad()
+            for batch in _batches(len(inputs), batch_size):
+                for parameter in parameters:
+                    parameter.grad = None
                 loss(module(inputs[batch]), targets[batch]).backward()
-                optimizer.step()
+                with torch.no_grad():  # an optimizer for each client would take as long as all the rest
+                    for parameter in parameters:
+                        if parameter.grad is not None:
+                            parameter.add_(parameter.grad, alpha=-rate)
 
     return train
+
+
+def _batches(size: int, batch_size: int | None) -> Sequence[Tensor]:
+    """Return the places of each batch's examples in an epoch; there is no batch of no examples."""
+    order = torch.arange(size) if batch_size is None else torch.randperm(size)
+    return order.split(batch_size or size) if size else ()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import torch.utils._pytree
 from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
+from sfumato.learning.engine.seeding import seed_torch
 from sfumato.learning.engine.trace.activation_checkpointing import has_functions
 from sfumato.learning.engine.trace.batch_layout import BatchLayout, Unclear, infer
 from sfumato.learning.engine.trace.calls import called, tensors_in
@@ -97,9 +98,9 @@ def probe(
 
     try:
         with undisturbed(module):
-            torch.manual_seed(_SEED)
+            seed_torch(_SEED)
             two, _ = record(runner(0, 2))
-            torch.manual_seed(_SEED)
+            seed_torch(_SEED)
             three, checkpointed = record(runner(1, 3))
     except UnfitModule:
         raise
