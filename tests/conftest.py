@@ -12,12 +12,19 @@ import pytest
 from tests.cost import Cost
 from tests.docstrings import Docstrings
 from tests.drawing import Drawing
+from tests.forks import command_forks, runner_forks
 from tests.postgres import postgres, postgres_url
 from tests.run_time import RunTime
 from tests.spark import spark_cluster
 from tests.tiers import Tiers
 
-__all__ = ["postgres", "postgres_url", "spark_cluster"]  # fixtures for all tests
+__all__ = [  # fixtures for all tests
+    "command_forks",
+    "postgres",
+    "postgres_url",
+    "runner_forks",
+    "spark_cluster",
+]
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side: torch's threads would wait for one another."""

@@ -6,13 +6,12 @@ import ast
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cases import cases, named
+from tests.forks import Forks
 from tests.golden.write import completed, in_lines
 from tests.run_time import loaded_while_collecting
 from tests.tiers import TIERS
@@ -22,20 +21,36 @@ HEAVY = {"lightning", "matplotlib", "pandas", "peft", "polars", "pyspark", "skle
 DEFAULT = " and ".join(f"not {tier}" for tier in TIERS)
 
 
-def pytest_in(folder: Path, *arguments: str, seed: str | None = None, costs: str | None = None) -> str:
-    """Run pytest with our plugins in a folder, and return what it prints."""
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib --doctest-modules\n")
-    ours = ["-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-q"]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), *sys.path])}
-    variables.pop("SFUMATO_TEST_SEED", None)
-    variables.pop("SFUMATO_TEST_COSTS", None)
-    if costs is not None:
-        variables["SFUMATO_TEST_COSTS"] = costs
-    if seed is not None:
-        variables["SFUMATO_TEST_SEED"] = seed
-    command = [sys.executable, *ours, *arguments]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+class Pytest:
+    """Runs pytest with our plugins in a folder."""
+
+    def __init__(self, forks: Forks, folder: Path) -> None:
+        self.forks, self.folder = forks, folder
+
+    def __call__(self, *arguments: str, seed: str | None = None, costs: str | None = None) -> str:
+        """Return what it prints."""
+        (self.folder / "pytest.ini").write_text(
+            "[pytest]\naddopts = --import-mode=importlib --doctest-modules\n"
+        )
+        ours = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-q"]
+        ours += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what a fork has imported already
+        variables = dict(os.environ)
+        variables.pop("SFUMATO_TEST_SEED", None)
+        variables.pop("SFUMATO_TEST_COSTS", None)
+        if costs is not None:
+            variables["SFUMATO_TEST_COSTS"] = costs
+        if seed is not None:
+            variables["SFUMATO_TEST_SEED"] = seed
+        code = "import sys, pytest; sys.exit(pytest.main())"
+        done = self.forks.start(
+            code, "pytest", *ours, *arguments, folder=self.folder, environment=variables, path=[self.folder]
+        ).ended()
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def pytest_in(runner_forks: Forks, tmp_path: Path) -> Pytest:
+    return Pytest(runner_forks, tmp_path)
 
 
 TIERED = """
@@ -93,11 +108,11 @@ OTHERS = {
 ON_POSTGRES = {"test_anywhere[far-1]", "test_anywhere[far-2]"}
 
 
-def test_each_case_is_in_one_tier(tmp_path: Path) -> None:
+def test_each_case_is_in_one_tier(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TIERED)
     chosen = {}
     for expression in (DEFAULT, "exhaustive", "postgres"):
-        told = pytest_in(tmp_path, "--collect-only", "-m", expression)
+        told = pytest_in("--collect-only", "-m", expression)
         chosen[expression] = set(re.findall(r"^test_it.py::(\S+)$", told, re.MULTILINE))
     assert chosen == {DEFAULT: BY_DEFAULT, "exhaustive": OTHERS, "postgres": ON_POSTGRES}
 
@@ -127,10 +142,10 @@ def test_it(): pass
 """
 
 
-def test_what_is_marked_wrong_is_an_error(tmp_path: Path) -> None:
+def test_what_is_marked_wrong_is_an_error(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text(WRONG)
     (tmp_path / "test_twice.py").write_text(TWICE)
-    told = pytest_in(tmp_path, "--collect-only")
+    told = pytest_in("--collect-only")
     assert "sharpest must name cases of test_wrong.py::test_it, got ['7']; choose from 1, 2" in told
     assert "test_twice.py::test_it must be in one tier, got exhaustive and spark" in told
 
@@ -156,7 +171,6 @@ def test_a_loop_runs_all_cases_and_reports_each_that_fails() -> None:
 LOOPS = """
 import pytest
 from tests.cases import cases, named
-from tests.golden.write import completed, in_lines
 
 @cases("a", [pytest.param(1, id="first"), 2, 3], ids=lambda a: "last" if a == 3 else None)
 def test_it(a, tmp_path):
@@ -171,9 +185,9 @@ def test_empty(a): pass
 """
 
 
-def test_a_loop_names_its_cases_and_leaves_fixtures_to_pytest(tmp_path: Path) -> None:
+def test_a_loop_names_its_cases_and_leaves_fixtures_to_pytest(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(LOOPS)
-    told = pytest_in(tmp_path, "-rA")
+    told = pytest_in("-rA")
     assert "2 of 3 cases failed" in told
     assert re.findall(r"case: (\w+)", told)[:2] == ["first", "last"]
     assert "2 failed, 1 skipped" in told
@@ -218,12 +232,12 @@ def test_two(): pass
 }
 
 
-def test_heavy_imports_wait_until_a_test_runs(tmp_path: Path) -> None:
+def test_heavy_imports_wait_until_a_test_runs(pytest_in: Pytest, tmp_path: Path) -> None:
     for name, text in DEFERRED.items():
         (tmp_path / name).write_text(text)
-    assert "3 tests collected" in pytest_in(tmp_path, "--collect-only")
+    assert "3 tests collected" in pytest_in("--collect-only")
     assert not (tmp_path / "imported").exists()
-    assert "1 passed, 2 errors" in pytest_in(tmp_path)
+    assert "1 passed, 2 errors" in pytest_in()
     assert (tmp_path / "imported").read_text() == "once "
 
 
@@ -297,17 +311,17 @@ def undocumented():
 '''
 
 
-def test_examples_are_found_without_an_import_and_run_with_one(tmp_path: Path) -> None:
+def test_examples_are_found_without_an_import_and_run_with_one(pytest_in: Pytest, tmp_path: Path) -> None:
     package = tmp_path / "package" / "part"
     package.mkdir(parents=True)
     (tmp_path / "package" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
     (package / "file.py").write_text(PACKAGE)
-    told = pytest_in(tmp_path, "--collect-only")
+    told = pytest_in("--collect-only")
     found = re.findall(r"^package/part/file.py::(\S+)$", told, re.MULTILINE)
     assert found == ["package.part.file", "package.part.file.Outer.inner"]
     assert not (tmp_path / "imported").exists()
-    told = pytest_in(tmp_path, costs="list")
+    told = pytest_in(costs="list")
     assert "1 failed, 1 passed" in told
     assert re.search(r"0\.\d  all doctests, of at most 60", told)
     assert "004 >>> 1 + 1\nExpected:\n    3\nGot:\n    2\n" in told
@@ -331,34 +345,35 @@ def test_fails(drawn):
 """
 
 
-def drawn(folder: Path, *arguments: str, seed: str | None = None) -> tuple[str, str, str]:
+def drawn(pytest_in: Pytest, *arguments: str, seed: str | None = None) -> tuple[str, str, str]:
     """What the two tests draw, and what pytest prints."""
+    folder = pytest_in.folder
     for name in ("drawn", "failed"):
         (folder / name).write_text("")
-    told = pytest_in(folder, *arguments, seed=seed)
+    told = pytest_in(*arguments, seed=seed)
     return (folder / "drawn").read_text(), (folder / "failed").read_text(), told
 
 
-def test_everyone_draws_the_same_examples(tmp_path: Path) -> None:
+def test_everyone_draws_the_same_examples(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(DRAWS)
-    alone, *_ = drawn(tmp_path, "-k", "test_draws")
+    alone, *_ = drawn(pytest_in, "-k", "test_draws")
     # Newer versions of hypothesis would draw these, because they stand in a module that is loaded.
     (tmp_path / "numbers_beside.py").write_text(f"MANY = {list(range(10_001, 10_101))}\n")
     (tmp_path / "test_beside.py").write_text("import numbers_beside\ndef test_it(): pass\n")
-    beside, _, told = drawn(tmp_path)
+    beside, _, told = drawn(pytest_in)
     assert beside == alone
     assert alone.count("\n") > 10
     assert "to replay" not in told
 
 
-def test_a_seed_draws_others_and_is_replayed(tmp_path: Path) -> None:
+def test_a_seed_draws_others_and_is_replayed(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(DRAWS)
     node = "test_it.py::test_fails"
-    seeded, failed, told = drawn(tmp_path, seed="c22c525")
-    others = [drawn(tmp_path, "-k", "test_draws", seed=seed)[0] for seed in (None, "another")]
+    seeded, failed, told = drawn(pytest_in, seed="c22c525")
+    others = [drawn(pytest_in, "-k", "test_draws", seed=seed)[0] for seed in (None, "another")]
     assert len({seeded, *others}) == 3
     (command,) = re.findall(r"^SFUMATO_TEST_SEED=.*$", told, re.MULTILINE)
     replay = ["SFUMATO_TEST_SEED=c22c525", "python", "-m", "pytest", "-n", "0", "-m", "", node]
     assert shlex.split(command) == replay
-    _, again, _ = drawn(tmp_path, "-m", "", node, seed="c22c525")
+    _, again, _ = drawn(pytest_in, "-m", "", node, seed="c22c525")
     assert again == failed != ""

@@ -1,14 +1,16 @@
 """Import every package of an installed sfumato, and all that its face shows.
 
-Run ``python tools/faces.py`` in the environment that is to be tried. What needs a library that is absent must
-say which extra installs it; anything else that fails, fails here.
+Run ``python tools/faces.py`` in the environment that is to be tried; names of packages behind it try these
+alone. What needs a library that is absent must say which extra installs it; anything else that fails, fails
+here.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 import sfumato
 from sfumato.errors import MissingExtra
@@ -41,9 +43,9 @@ def shown(name: str) -> tuple[int, list[str]]:
     return len(names), absent
 
 
-def main() -> int:
-    """Print what was tried."""
-    found = [shown(name) for name in packages()]
+def main(argv: Sequence[str]) -> int:
+    """Print what was tried: the packages that are named, or all."""
+    found = [shown(name) for name in argv or packages()]
     for _, absent in found:
         print(*absent, sep="\n", end="\n" if absent else "")
     missing = sum(len(absent) for _, absent in found)
@@ -53,4 +55,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

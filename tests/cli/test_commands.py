@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -23,7 +25,9 @@ import sfumato
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.cli.process.groups import LazyGroup
+from sfumato.cli.process.outlines import OUTLINES
 from tests.cases import cases
+from tests.forks import COMMAND, Forks
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -54,11 +58,17 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]
             yield " ".join((*path, name)), command
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    path = tmp_path / "acs.ledger"
+@pytest.fixture(scope="module")
+def first_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("acs") / "acs.ledger"
     answered("sql", ACS, *BUDGET, "--ledger", path, COUNT)
     return path
+
+
+@pytest.fixture
+def ledger(first_ledger: Path, tmp_path: Path) -> Path:
+    """A ledger with one answer, of each test its own."""
+    return Path(shutil.copy(first_ledger, tmp_path / "acs.ledger"))
 
 
 PROSE = {"demo", "completion", "console demo", "console serve", "local serve", "shuffle serve", "dap serve"}
@@ -144,6 +154,31 @@ def test_every_command_and_option_is_in_the_docs() -> None:
             assert option in page, f"{name} {option}"
     facts = {name for name, command in found.items() if any("--json" in each.opts for each in command.params)}
     assert set(found) - facts == PROSE
+
+
+def test_the_help_of_a_group_is_what_its_commands_say_themselves() -> None:
+    """Of an outline, as of the group; and every group has an outline."""
+    group = get_command(app)
+    assert isinstance(group, LazyGroup)
+    groups = set()
+    for name in group.homes:
+        command = group.load(name)
+        if hasattr(command, "commands"):
+            groups.add(name)
+            own = typer.Context(command, info_name=f"sfumato {name}", help_option_names=["-h", "--help"])
+            with own.scope(), redirect_stdout(io.StringIO()) as said:
+                command.format_help(own, own.make_formatter())
+            shown = CliRunner().invoke(app, [name, "--help"])
+            assert shown.exit_code == 0
+            assert "Commands" in shown.stdout
+            assert words_of(shown.stdout) == words_of(said.getvalue()), name
+            assert CliRunner().invoke(app, [name]).exit_code == 2
+    assert groups == set(OUTLINES)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a page, without frames."""
+    return re.findall(r"[^\s\u2500-\u257f]+", text)
 
 
 @cases("name", ["sql", "explain", "ledger show", "ledger verify", "ledger grant", "demo"])
@@ -344,20 +379,17 @@ def test_verify_refuses_damage_and_what_is_no_head(ledger: Path, tmp_path: Path)
     assert run("ledger", "verify", torn).exit_code == 1
 
 
-def _installed(query: str) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("sfumato")
-    asked = [str(command), "sql", str(ACS), *BUDGET, "--format", "csv", query]
-    return subprocess.run(asked, capture_output=True, text=True, check=False)
-
-
 def test_the_installed_command_answers() -> None:
-    done = _installed(COUNT)
+    command = Path(sys.executable).with_name("sfumato")
+    asked = [str(command), "sql", str(ACS), *BUDGET, "--format", "csv", COUNT]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('"n","n_lower","n_upper"\n')
 
 
-def test_the_installed_command_refuses() -> None:
-    refused = _installed(COUNT.replace("0.5", "3"))
+def test_the_command_refuses(command_forks: Forks) -> None:
+    query = COUNT.replace("0.5", "3")
+    refused = command_forks.start(COMMAND, "sfumato", "sql", str(ACS), *BUDGET, query).ended()
     assert refused.returncode == 3
     assert "Traceback" not in refused.stderr
 

@@ -6,8 +6,6 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +16,7 @@ from typer.testing import CliRunner
 from sfumato.cli.commands import app
 from sfumato.federated.dap.task import base64url
 from sfumato.server.dap.party import DapParty
-
-MAIN = "from sfumato.cli.main import main; main()"
+from tests.forks import COMMAND, Forks
 
 
 def run(*arguments: object, stdin: str | None = None) -> Any:
@@ -39,24 +36,14 @@ def refused(*arguments: object) -> str:
 
 
 @contextmanager
-def serving(folder: Path, role: str) -> Iterator[None]:
-    command = [sys.executable, "-c", MAIN, "dap", "serve", str(folder / f"{role}.json")]
-    popen = subprocess.Popen(
-        [*command, "--folder", str(folder / role)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert popen.stdout is not None
-    assert popen.stderr is not None
-    try:
-        assert popen.stdout.readline().startswith(f"{role} of task "), popen.stderr.read()
+def serving(forks: Forks, folder: Path, role: str) -> Iterator[None]:
+    words = ("dap", "serve", str(folder / f"{role}.json"), "--folder", str(folder / role))
+    with forks.start(COMMAND, "sfumato", *words, piped=True) as process:
+        assert process.line().startswith(f"{role} of task ")
         yield
-        popen.send_signal(signal.SIGTERM)
-        out, err = popen.communicate(timeout=60)
-        assert (popen.returncode, out, err) == (0, "", "")
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()
+        process.send_signal(signal.SIGTERM)
+        done = process.ended()
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def free_ports(count: int) -> list[int]:
@@ -67,7 +54,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def test_a_histogram_from_its_files_to_its_sum(tmp_path: Path) -> None:
+def test_a_histogram_from_its_files_to_its_sum(command_forks: Forks, tmp_path: Path) -> None:
     leader, helper = free_ports(2)
     folder = tmp_path / "task"
     urls = ["--leader", f"http://127.0.0.1:{leader}", "--helper", f"http://127.0.0.1:{helper}/dap"]
@@ -83,7 +70,7 @@ def test_a_histogram_from_its_files_to_its_sum(tmp_path: Path) -> None:
         "helper.json": 0,
         "collector.json": 0,
     }
-    with serving(folder, "leader"), serving(folder, "helper"):
+    with serving(command_forks, folder, "leader"), serving(command_forks, folder, "helper"):
         assert answered("upload", folder / "task.json", 0, 1, 1, 2) == "4 taken, 0 refused\n"
         waiting = refused("collect", folder / "collector.json", "--wait", 0.2)
         job = re.search(r"the same job, (\S+)", waiting)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,8 +18,7 @@ from typer.testing import CliRunner
 from sfumato.cli.commands import app
 from sfumato.local import device
 from sfumato.server import Visitor
-
-MAIN = "from sfumato.cli.main import main; main()"
+from tests.forks import COMMAND, Fork, Forks
 
 
 def run(*arguments: object, **environment: str) -> Any:
@@ -36,26 +34,17 @@ def protocol(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def serving(protocol: Path, *options: object, **environment: str) -> Iterator[tuple[str, Any]]:
+def serving(forks: Forks, protocol: Path, *options: object, **environment: str) -> Iterator[tuple[str, Fork]]:
     """The process and its URL; ended by its own id."""
-    command = [sys.executable, "-c", MAIN, "local", "serve", str(protocol), *map(str, options)]
-    space = {**os.environ, **environment}
-    popen: Any = subprocess.Popen(
-        command, text=True, env=space, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        first = popen.stdout.readline()
-        assert " at http://127.0.0.1:" in first, popen.stderr.read()
-        yield first.split(" at ")[1].strip(), popen
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()
+    words, space = ("local", "serve", str(protocol), *map(str, options)), {**os.environ, **environment}
+    with forks.start(COMMAND, "sfumato", *words, environment=space, piped=True) as process:
+        first = process.line()
+        assert " at http://127.0.0.1:" in first
+        yield first.split(" at ")[1].strip(), process
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_from_devices_to_shares(protocol: Path, tmp_path: Path, killed: bool) -> None:
+def test_from_devices_to_shares(command_forks: Forks, protocol: Path, tmp_path: Path, killed: bool) -> None:
     known = json.loads(protocol.read_text())["device"]
     randomizer = device.Randomizer.from_specification(known)
     asked = device.PublicQuestion(randomizer=randomizer, name="week 7")
@@ -63,11 +52,13 @@ def test_from_devices_to_shares(protocol: Path, tmp_path: Path, killed: bool) ->
     sent = [asked.submission(colour, bytes([at]) * 16) for at, colour in enumerate(colours)]
     options = ("--folder", tmp_path / "store", "--name", "week 7", "--batch-size", 4)
     # The option is before the environment: this port is taken by nobody, and not asked for.
-    with serving(protocol, *options, "--port", 0, "--metrics-port", 0, SFUMATO_SERVE_PORT="1") as (
+    with serving(
+        command_forks, protocol, *options, "--port", 0, "--metrics-port", 0, SFUMATO_SERVE_PORT="1"
+    ) as (
         url,
-        popen,
+        process,
     ):
-        numbers = popen.stdout.readline().split(" at ")[1].strip()
+        numbers = process.line().split(" at ")[1].strip()
         with Visitor(url) as visitor:
             assert device.PublicQuestion.from_specification(visitor.collection()) == asked
             assert visitor.status()["collection"] == asked.id.hex()
@@ -82,16 +73,16 @@ def test_from_devices_to_shares(protocol: Path, tmp_path: Path, killed: bool) ->
         page = ask(numbers)[1]
         assert 'sfumato_envelopes_refused_total{reason="tag"} 1\n' in page
         assert "seal" not in page
-        if killed:
-            popen.kill()
-            popen.wait(60)
-        else:
-            popen.terminate()
-            out, err = popen.communicate(timeout=60)
+        process.send_signal(signal.SIGKILL if killed else signal.SIGTERM)
+        done = process.ended()
+        if not killed:
             last = "3 batches released; refused envelopes: 0 by shape, 1 by tag, 0 by encoding\n"
-            assert (out, err) == (last, "")
+            assert (done.stdout, done.stderr) == (last, "")
     if killed:
-        with serving(protocol, *options, SFUMATO_SERVE_PORT="0") as (url, popen), Visitor(url) as visitor:
+        with (
+            serving(command_forks, protocol, *options, SFUMATO_SERVE_PORT="0") as (url, _),
+            Visitor(url) as visitor,
+        ):
             assert visitor.send(sent) == {"taken": 13, "refused": 0}
     batches = sorted((tmp_path / "store" / "batches").iterdir())
     assert [path.name for path in batches] == [f"batch-{number:06d}.parquet" for number in (1, 2, 3)]

@@ -6,8 +6,6 @@ import itertools
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler
 from tests.cases import cases
+from tests.forks import COMMAND, Fork, Forks
 
 COLOURS = ("randomized-response", "--epsilon", "20", "--domain", "red,green,blue")
 
@@ -57,34 +56,23 @@ def collected(folder: Path, name: str, *protocol: object, batch_size: int = 30, 
 
 
 @contextmanager
-def serving(folder: Path, name: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    main = "from sfumato.cli.main import main; main()"
+def serving(forks: Forks, folder: Path, name: str) -> Iterator[tuple[str, Fork]]:
     options = ["--key", folder / "shuffler.key", "--folder", folder / f"{name}.store", "--port", 0]
-    command = [sys.executable, "-c", main, "shuffle", "serve", folder / name, *options]
-    popen = subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert popen.stdout is not None
-    assert popen.stderr is not None
-    try:
-        first = popen.stdout.readline()
-        assert " at http://127.0.0.1:" in first, popen.stderr.read()
-        yield first.split(" at ")[1].strip(), popen
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()
+    words = map(str, ["shuffle", "serve", folder / name, *options])
+    with forks.start(COMMAND, "sfumato", *words, piped=True) as process:
+        first = process.line()
+        assert " at http://127.0.0.1:" in first
+        yield first.split(" at ")[1].strip(), process
 
 
-def test_from_keys_to_an_estimate(folder: Path) -> None:
+def test_from_keys_to_an_estimate(command_forks: Forks, folder: Path) -> None:
     told = collected(folder, "colours.json", *COLOURS)
     made = Collection.from_specification(json.loads((folder / "colours.json").read_text()))
     assert f"collection {made.device.id.hex()}" in told
     assert f"each client sends {made.device.envelope_width} bytes" in told
     assert "if at least 27 of the 30 clients of each batch are honest" in told
     read = ("open", folder / "colours.json", "--key", folder / "analyst.key")
-    with serving(folder, "colours.json") as (url, popen):
+    with serving(command_forks, folder, "colours.json") as (url, process):
         send = ("submit", folder / "colours.json", "--url", url)
         nothing = run(*read, "--url", url)
         assert nothing.exit_code == 2
@@ -128,8 +116,8 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         again = run(*read, batches[0], batches[0])
         assert again.exit_code == 2
         assert "opened once" in again.stderr
-        popen.send_signal(signal.SIGTERM)
-        rest, _ = popen.communicate(timeout=60)
+        process.send_signal(signal.SIGTERM)
+        rest = process.ended().stdout
     assert rest == "2 batches released; refused envelopes: 0 by shape, 0 by seal\n"
 
 

@@ -11,6 +11,7 @@ from sfumato.local.device import SparseCollection
 from sfumato.local.shuffle import SecretKey
 from sfumato.server import Shuffler
 from tests.cli.test_shuffle import answered, run, serving
+from tests.forks import Forks
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_from_a_collection_to_counts(folder: Path) -> None:
+def test_from_a_collection_to_counts(command_forks: Forks, folder: Path) -> None:
     asked = SparseCollection.from_specification(json.loads((folder / "urls.json").read_text()))
     secret = (folder / "devices.key").read_bytes()
     key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
@@ -50,7 +51,7 @@ def test_from_a_collection_to_counts(folder: Path) -> None:
         envelopes = [asked.envelope(one, bytes([n]) * 16, secret) for n, one in enumerate(people)]
         assert all(shuffler.take(envelopes))
     key_file = ("--encryption-key", folder / "devices.key")
-    with serving(folder, "urls.json") as (url, _):
+    with serving(command_forks, folder, "urls.json") as (url, _):
         submit = ("sparse", "submit", folder / "urls.json", "--url", url, *key_file)
         long = run(*submit, stdin="red\n" + "x" * 21)
         assert long.exit_code == 2

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cases import cases
+from tests.forks import Forks
 from tools.measures.source import Module
 from tools.measures.source import modules as modules_of
 from tools.mutation.drawing import drawn
@@ -161,20 +161,23 @@ def project(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def run(folder: Path, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "tools" / tool), "--package", "src/demo", *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+TOOL = """
+import runpy, sys
+sys.dont_write_bytecode = True  # files are changed within the second
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
-def mutate(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+def run(forks: Forks, folder: Path, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    words = (str(ROOT / "tools" / tool), "--package", "src/demo", *arguments)
+    return forks.start(TOOL, *words, folder=folder, path=[folder / "src"]).ended()
+
+
+def mutate(
+    forks: Forks, folder: Path, *arguments: str
+) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
     given = ["--equivalents", "equivalents.toml", "--report", "report.json", "--limit", "1"]
-    done = run(folder, "mutate.py", *given, *arguments)
+    done = run(forks, folder, "mutate.py", *given, *arguments)
     report = folder / "report.json"
     assert report.exists(), done.stdout + done.stderr
     return done, json.loads(report.read_text(encoding="utf-8"))["mutants"]
@@ -190,8 +193,8 @@ def verdicts(mutants: list[dict[str, Any]]) -> dict[str, str]:
 
 
 @pytest.mark.exhaustive  # some forty mutants
-def test_each_planted_mutant_ends_as_planted(tmp_path: Path) -> None:
-    done, mutants = mutate(project(tmp_path), "--files", "src/demo/plain.py", "--count", "100")
+def test_each_planted_mutant_ends_as_planted(runner_forks: Forks, tmp_path: Path) -> None:
+    done, mutants = mutate(runner_forks, project(tmp_path), "--files", "src/demo/plain.py", "--count", "100")
     found = {f"{m['name'].removeprefix('demo.plain')} {m['original']} -> {m['mutated']}": m for m in mutants}
     assert {name for name, m in found.items() if m["verdict"] != "killed"} == {
         ".twice x + x -> x - x",
@@ -222,9 +225,9 @@ def test_each_planted_mutant_ends_as_planted(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive  # they take their time
-def test_a_mutant_without_end_or_measure_is_killed(tmp_path: Path) -> None:
+def test_a_mutant_without_end_or_measure_is_killed(runner_forks: Forks, tmp_path: Path) -> None:
     done, mutants = mutate(
-        project(tmp_path), "--files", "src/demo/loops.py", "--count", "100", "--memory", "1024"
+        runner_forks, project(tmp_path), "--files", "src/demo/loops.py", "--count", "100", "--memory", "1024"
     )
     found = verdicts(mutants)
     assert found["count += 1 -> count -= 1"] == "timeout"
@@ -234,12 +237,12 @@ def test_a_mutant_without_end_or_measure_is_killed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_mutant_is_tried_again_by_its_name(tmp_path: Path) -> None:
+def test_a_mutant_is_tried_again_by_its_name(runner_forks: Forks, tmp_path: Path) -> None:
     folder = project(tmp_path)
-    _, mutants = mutate(folder, "--files", "src/demo/plain.py", "--count", "1", "--seed", "5")
-    _, again = mutate(folder, "--only", mutants[0]["id"])
+    _, mutants = mutate(runner_forks, folder, "--files", "src/demo/plain.py", "--count", "1", "--seed", "5")
+    _, again = mutate(runner_forks, folder, "--only", mutants[0]["id"])
     assert [(m["id"], m["verdict"]) for m in again] == [(m["id"], m["verdict"]) for m in mutants]
-    unknown = run(folder, "mutate.py", "--only", "demo.plain:00000000")
+    unknown = run(runner_forks, folder, "mutate.py", "--only", "demo.plain:00000000")
     assert unknown.returncode == 1
     assert "--only must name a mutant, got demo.plain:00000000" in unknown.stderr
 
@@ -254,16 +257,18 @@ def test_twice():
 """
 
 
-def test_a_tier_adds_its_tests(tmp_path: Path) -> None:
+def test_a_tier_adds_its_tests(runner_forks: Forks, tmp_path: Path) -> None:
     twice = "def twice(x):\n    return x + x\n"
     more = {"src/demo/plain.py": twice, "tests/test_plain.py": SLOW, "equivalents.toml": ""}
     folder = project(tmp_path, **more)
-    assert verdicts(mutate(folder, "--files", "src/demo/plain.py")[1]) == {"x + x -> x - x": "unreached"}
-    slowly = mutate(folder, "--files", "src/demo/plain.py", "--tier", "exhaustive")[1]
+    assert verdicts(mutate(runner_forks, folder, "--files", "src/demo/plain.py")[1]) == {
+        "x + x -> x - x": "unreached"
+    }
+    slowly = mutate(runner_forks, folder, "--files", "src/demo/plain.py", "--tier", "exhaustive")[1]
     assert verdicts(slowly) == {"x + x -> x - x": "killed"}
 
 
-def test_the_list_of_equivalents_is_held_true(tmp_path: Path) -> None:
+def test_the_list_of_equivalents_is_held_true(runner_forks: Forks, tmp_path: Path) -> None:
     wrong = (
         DEMO["equivalents.toml"]
         + """
@@ -282,14 +287,14 @@ reason = "from an older function"
     )
     folder = project(tmp_path, **{"equivalents.toml": wrong})
     area, larger = identity(folder, "width * height -> width"), identity(folder, "a > b -> a >= b")
-    done, mutants = mutate(folder, "--only", area, larger)
+    done, mutants = mutate(runner_forks, folder, "--only", area, larger)
     assert verdicts(mutants) == {"width * height -> width": "killed", "a > b -> a >= b": "survived"}
     assert done.returncode == 1
     assert "stale: demo.plain.area: width + height -> width is no mutant; remove the entry" in done.stdout
     assert "it is listed as equivalent: remove the entry" in done.stdout
     assert "survived, as listed" in done.stdout
     (folder / "equivalents.toml").write_text(DEMO["equivalents.toml"], encoding="utf-8")
-    assert mutate(folder, "--only", larger)[0].returncode == 0
+    assert mutate(runner_forks, folder, "--only", larger)[0].returncode == 0
 
 
 def test_an_entry_without_a_reason_is_refused(tmp_path: Path) -> None:
@@ -316,52 +321,52 @@ def test_a_change_of_one_file_leaves_the_draw_of_the_others(tmp_path: Path) -> N
     assert len(left) > 20
 
 
-def test_only_what_changed_since_a_commit_is_drawn(tmp_path: Path) -> None:
+def test_only_what_changed_since_a_commit_is_drawn(runner_forks: Forks, tmp_path: Path) -> None:
     folder = project(tmp_path)
     commit = ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "first"]
     for command in (["init", "-q"], ["add", "."], commit):
         subprocess.run(["git", *command], cwd=folder, check=True)
     source = folder / "src/demo/plain.py"
     text = source.read_text(encoding="utf-8")
-    assert mutate(folder, "--since", "HEAD")[1] == []
+    assert mutate(runner_forks, folder, "--since", "HEAD")[1] == []
     source.write_text(text.replace("x**3", "x*x*x").replace("LIMIT = 3", "LIMIT = 2 + 1"), encoding="utf-8")
     (folder / "src/demo/new.py").write_text("def half(x):\n    return x / 2\n", encoding="utf-8")
-    _, mutants = mutate(folder, "--since", "HEAD", "--count", "100")
+    _, mutants = mutate(runner_forks, folder, "--since", "HEAD", "--count", "100")
     assert {m["name"] for m in mutants} == {"demo.plain.cube", "demo.plain", "demo.new.half"}
     assert {m["verdict"] for m in mutants if m["name"] == "demo.new.half"} == {"unreached"}
 
 
-def test_time_that_runs_out_is_said(tmp_path: Path) -> None:
+def test_time_that_runs_out_is_said(runner_forks: Forks, tmp_path: Path) -> None:
     done, mutants = mutate(
-        project(tmp_path), "--files", "src/demo/plain.py", "--count", "7", "--seconds", "0"
+        runner_forks, project(tmp_path), "--files", "src/demo/plain.py", "--count", "7", "--seconds", "0"
     )
     assert mutants == []
     assert "0 of 7 mutants run" in done.stdout
     assert "time ran out" in done.stdout
 
 
-def test_another_package_than_the_source_is_refused(tmp_path: Path) -> None:
+def test_another_package_than_the_source_is_refused(runner_forks: Forks, tmp_path: Path) -> None:
     folder = project(tmp_path)
     shutil.copytree(folder / "src", folder / "copy")
     (folder / "copy/demo/plain.py").write_text("def area(a, b):\n    return a * b\n", encoding="utf-8")
-    done = run(folder, "mutate.py", "--package", "copy/demo", "--files", "copy/demo/plain.py")
+    done = run(runner_forks, folder, "mutate.py", "--package", "copy/demo", "--files", "copy/demo/plain.py")
     assert done.returncode == 1
     assert "src/demo/plain.py differs from copy/demo/plain.py; install again" in done.stderr
 
 
-def test_a_traced_run_leaves_out_what_does_not_reach(tmp_path: Path) -> None:
+def test_a_traced_run_leaves_out_what_does_not_reach(runner_forks: Forks, tmp_path: Path) -> None:
     folder = project(tmp_path)
-    traced = run(folder, "mutate.py", "--trace")
+    traced = run(runner_forks, folder, "mutate.py", "--trace")
     assert traced.stdout == "10 of 11 tests traced in 2 files\n", traced.stderr
-    _, (survivor,) = mutate(folder, "--only", identity(folder, "x + x -> x - x"))
+    _, (survivor,) = mutate(runner_forks, folder, "--only", identity(folder, "x + x -> x - x"))
     assert survivor["verdict"] == "survived"
     assert survivor["passed"] == ["src/demo/plain.py::demo.plain.signed", "tests/test_plain.py::test_twice"]
     (folder / "tests/test_plain.py").write_text(DEMO["tests/test_plain.py"] + "\n", encoding="utf-8")
-    _, (again,) = mutate(folder, "--only", survivor["id"])
+    _, (again,) = mutate(runner_forks, folder, "--only", survivor["id"])
     assert "tests/test_plain.py::test_area" in again["passed"], "what has changed is not taken from the store"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "mutated"),
     [
         ("a < b <= c", {"a <= b <= c", "a < b < c"}),
@@ -432,7 +437,9 @@ extra-compile-args = ["-O1"]
 @pytest.mark.skipif(
     not shutil.which(str(sysconfig.get_config_var("CC") or "cc").split()[0]), reason="needs a C compiler"
 )
-def test_kernels_are_mutated_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_mutated_and_compiled(
+    runner_forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tests = "from demo._fast import twice\n\ndef test_twice():\n    assert twice(3) == 6\n"
     more = {
         "pyproject.toml": DEMO["pyproject.toml"] + EXTENSION,
@@ -453,6 +460,6 @@ def test_kernels_are_mutated_and_compiled(tmp_path: Path, monkeypatch: pytest.Mo
     built = type(same)(**{f: getattr(same, f) for f in same.__slots__} | {"text": FAST}).importer(tmp_path)
     assert isinstance(built.change, Path)
     shutil.copy(built.change, folder / "src/demo/_fast.abi3.so")
-    done, mutants = mutate(folder, "--only", *(m.identity for m in pool if m.kind == "shift"))
+    done, mutants = mutate(runner_forks, folder, "--only", *(m.identity for m in pool if m.kind == "shift"))
     assert {m["verdict"] for m in mutants} == {"killed"}, done.stdout + done.stderr
     assert done.returncode == 0

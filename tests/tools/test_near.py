@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.forks import Forks
 from tests.tools.test_mutate import project, run
 from tools.mutation.graph import Graph
 from tools.near import near
@@ -73,16 +74,16 @@ def test_what_is_remembered_follows_the_files(tmp_path: Path) -> None:
     assert ("tests/room/test_deep.py", 0) not in order(again, tmp_path, "src/demo/room/deep.py")
 
 
-def test_first_cases_run_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+def test_first_cases_run_and_what_is_left_out_is_said(runner_forks: Forks, tmp_path: Path) -> None:
     folder = project(tmp_path)
     graph(folder)
-    done = run(folder, "near.py", "src/demo/lone.py")
+    done = run(runner_forks, folder, "near.py", "src/demo/lone.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed, 2 deselected" in done.stdout
     (folder / "src/demo/lone.py").write_text("def f():\n    return 2\n", encoding="utf-8")
-    assert run(folder, "near.py", "src/demo/lone.py").returncode == 1
-    late = run(folder, "near.py", "src/demo/lone.py", "--seconds", "0")
+    assert run(runner_forks, folder, "near.py", "src/demo/lone.py").returncode == 1
+    late = run(runner_forks, folder, "near.py", "src/demo/lone.py", "--seconds", "0")
     assert "left out, over --seconds: 1 tests of tests/test_lone.py" in late.stdout
-    few = run(folder, "near.py", "src/demo/room/deep.py", "--distance", "1", "--most", "2")
+    few = run(runner_forks, folder, "near.py", "src/demo/room/deep.py", "--distance", "1", "--most", "2")
     assert "left out, over --most: 1 files, the nearest tests/room/test_by_face.py" in few.stdout
     assert "left out, over --distance: 1 files at distance 2" in few.stdout

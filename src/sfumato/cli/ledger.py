@@ -14,6 +14,7 @@ from sfumato._wire import Format as Wire
 from sfumato.cli.input.arguments import AlwaysJson, AsJson, JsonStyle, LedgerAddress
 from sfumato.cli.output.facts import (
     ANSWER,
+    cut_off,
     entry_facts,
     guarantee_facts,
     print_json,
@@ -22,7 +23,6 @@ from sfumato.cli.output.facts import (
 from sfumato.cli.output.guarding import check_free, file_of
 from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
 from sfumato.cli.output.writing import Format, check_output, finite_or_none, format_of, read_text, write
-from sfumato.cli.sql import cut_off
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.accounts import AnalystAccount
@@ -142,7 +142,7 @@ def release(
         of["receipts"] = [receipt_facts(found.receipt)]
     write(table, style, output, again="it is stored: asking again costs nothing", facts=ANSWER.wrap(of))
     if isinstance(found, TableRelease):
-        for line in cut_off(found):
+        for line in cut_off([found]):
             typer.echo(printable(line), err=True)
     receipt = found.receipt if isinstance(found, TableRelease) else f"charge {number}"
     typer.echo(printable(f"{receipt}; {found.epsilon:g} of epsilon, for each {found.privacy_unit}"), err=True)

@@ -6,7 +6,7 @@ import datetime as dt
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,7 @@ from sfumato import _check
 from sfumato._wire import Format as Wire
 from sfumato.cli.input.arguments import AsJson, JsonStyle
 from sfumato.cli.opening import named_sources, open_session, query_text
-from sfumato.cli.output.facts import ANSWER, cost_facts, guarantee_facts, print_json, receipt_facts
+from sfumato.cli.output.facts import ANSWER, cost_facts, cut_off, guarantee_facts, print_json, receipt_facts
 from sfumato.cli.output.guarding import check_free, file_of
 from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
@@ -35,7 +35,7 @@ from sfumato.session.session import Session
 if TYPE_CHECKING:
     from sfumato.queries.release.table import TableRelease
 
-__all__ = ["answer", "cut_off", "explain", "params_of"]
+__all__ = ["answer", "explain", "params_of"]
 
 Text: TypeAlias = Annotated[
     str | None, typer.Argument(metavar="[SQL]", help="The query; '-' reads standard input.")
@@ -109,7 +109,8 @@ def answer(
     if style is Format.PARQUET:
         table = _stated(session, release, table)
     write(table, style, output, again=_again(session), facts=_facts(session, release))
-    for line in (*cut_off(release), _account(session, release)):
+    several = release.releases if isinstance(release, PostprocessedRelease) else (release,)
+    for line in (*cut_off(several), _account(session, release)):
         typer.echo(line, err=True)
 
 
@@ -160,20 +161,6 @@ def _again(session: Session) -> str:
     if not session.ledger.durable:
         return "the answer was charged and is lost with this command's budget; pass --ledger to keep both"
     return "the answer is charged and stored: asking again with this --ledger shows it and costs nothing"
-
-
-def cut_off(release: TableRelease | PostprocessedRelease) -> Iterator[str]:
-    """Yield what the limits of each private SELECT cut off, a line each, where it asks for that.
-
-    Parameters
-    ----------
-    release : TableRelease or PostprocessedRelease
-    """
-    several = release.releases if isinstance(release, PostprocessedRelease) else (release,)
-    for index, each in enumerate(several, 1):
-        of_which = f" in private SELECT {index}" if len(several) > 1 else ""
-        if each.truncation is not None:
-            yield from (f"cut off{of_which}: {line}" for line in each.truncation.lines())
 
 
 def _facts(session: Session, release: TableRelease | PostprocessedRelease) -> dict[str, Any]:

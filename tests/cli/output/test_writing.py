@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
 from sfumato.ledger import Ledger
+from tests.cases import cases
+from tests.forks import COMMAND, Forks
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
 UNIT = ("--privacy-unit", "id", "--epsilon", "2")
@@ -38,15 +38,23 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def first_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("writing")
     rows = pa.table({"id": range(100), "g": ["a", "b"] * 50})
-    (tmp_path / "parts").mkdir()
+    (folder / "parts").mkdir()
     for name in ("people.parquet", "list.parquet", "visits.parquet", "parts/a.parquet"):
-        pq.write_table(rows, tmp_path / name)
-    with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
+        pq.write_table(rows, folder / name)
+    with duckdb.connect(str(folder / "other.duckdb")) as connection:
         connection.execute("CREATE TABLE data (id INTEGER)")
-    assert ask(tmp_path, "first.csv").exit_code == 0
+    assert ask(folder, "first.csv").exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(first_folder: Path, tmp_path: Path) -> Path:
+    """Tables, a ledger and its answer, and other names for them, of each test its own."""
+    shutil.copytree(first_folder, tmp_path, dirs_exist_ok=True)
     shutil.copy(tmp_path / "l", tmp_path / "copy of ledger")
     (tmp_path / "link").symlink_to("l")
     (tmp_path / "away").symlink_to(tmp_path / "l-journal")
@@ -54,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
+@cases(
     ("output", "more"),
     [
         ("l", ()), ("./parts/../l", ()), ("link", ()), ("copy of ledger", ()), ("other.duckdb", ()),
@@ -114,25 +122,33 @@ def test_a_write_that_fails_leaves_the_old_file_and_says_what_became_of_the_char
     assert contents(folder) == before
 
 
-def _shell(folder: Path, query: str, redirect: str, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("sfumato")), "sql", "people.parquet", *UNIT, *more, query]
-    script = f'"$@" {redirect}; echo "status ${{PIPESTATUS[0]}}" >&2'
-    return subprocess.run(
-        ["bash", "-c", script, "bash", *command], cwd=folder, capture_output=True, text=True, check=True
-    )
+FULL = Path("/dev/full")
+GONE = "import os\nreading, writing = os.pipe()\nos.close(reading)\nos.dup2(writing, 1)\n"
+"""A standard output that nobody reads."""
+
+
+def _told(
+    forks: Forks, folder: Path, *words: str, code: str = COMMAND, stdout: Path | None = None
+) -> tuple[list[str], int]:
+    """Return what a command says, and its exit code."""
+    done = forks.start(code, "sfumato", *words, folder=folder, stdout=stdout).ended()
+    return done.stderr.splitlines(), done.returncode
+
+
+def _asked(query: str, *more: str) -> tuple[str, ...]:
+    return ("sql", "people.parquet", *UNIT, *more, query)
 
 
 @pytest.mark.parametrize("style", ["table", "csv"])
 def test_standard_output_that_fails_is_an_error_in_words(
-    folder: Path, style: str, monkeypatch: pytest.MonkeyPatch
+    command_forks: Forks, folder: Path, style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not Path("/dev/full").exists():
+    if not FULL.exists():
         pytest.skip("this system has no /dev/full")
     query = COUNT.replace("0.5", "0.25")
-    line, status = _shell(
-        folder, query, "> /dev/full", "--ledger", "l", "--format", style
-    ).stderr.splitlines()
-    assert status == "status 1"
+    asked = _asked(query, "--ledger", "l", "--format", style)
+    (line,), status = _told(command_forks, folder, *asked, stdout=FULL)
+    assert status == 1
     assert line.startswith("sfumato: standard output must take what is printed, got ")
     assert line.endswith("is charged and stored: asking again with this --ledger shows it and costs nothing")
     with Ledger.read(folder / "l") as ledger:
@@ -144,27 +160,25 @@ def test_standard_output_that_fails_is_an_error_in_words(
     assert "cost nothing" in again.stderr
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+def test_a_reader_that_goes_away_is_no_error(command_forks: Forks, folder: Path) -> None:
     """What it cost is said as ever, and nothing of the pipe."""
-    closed = _shell(folder, COUNT, "| sh -c 'exec <&-'", "--ledger", "l").stderr.splitlines()
-    assert [line.partition(":")[0] for line in closed] == ["cost nothing", "status 141"]
+    (line,), status = _told(command_forks, folder, *_asked(COUNT, "--ledger", "l"), code=GONE + COMMAND)
+    assert (line.partition(":")[0], status) == ("cost nothing", 141)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_an_answer_that_is_lost_is_told_how_to_be_kept(folder: Path) -> None:
-    lost, _ = _shell(folder, COUNT, "> /dev/full").stderr.splitlines()
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_an_answer_that_is_lost_is_told_how_to_be_kept(command_forks: Forks, folder: Path) -> None:
+    (lost,), _ = _told(command_forks, folder, *_asked(COUNT), stdout=FULL)
     assert "pass --ledger" in lost
 
 
-@pytest.mark.parametrize("words", ["ledger show l", "--version", "ledger head l"])
-def test_commands_that_spend_nothing_fail_in_words_too(folder: Path, words: str) -> None:
-    command = [str(Path(sys.executable).with_name("sfumato")), *words.split()]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@cases("words", ["ledger show l", "--version", "ledger head l", "ledger --help"])
+def test_commands_that_spend_nothing_fail_in_words_too(
+    command_forks: Forks, folder: Path, words: str
+) -> None:
+    (line,), status = _told(command_forks, folder, *words.split(), stdout=FULL)
+    assert status == 1
     assert line.startswith("sfumato: standard output must")
 
 

@@ -9,10 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +18,7 @@ import pytest
 
 from sfumato.cli.process.interrupts import Interrupts
 from sfumato.ledger import Ledger
+from tests.forks import COMMAND, Fork, Forks
 
 QUERY = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
 UNIT = ("--privacy-unit", "id", "--epsilon", "2")
@@ -27,11 +26,11 @@ ASK = ("sql", "people.parquet", *UNIT)
 NOTHING = "sfumato: interrupted; nothing was charged\n"
 HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 """A shell starts what runs in the background deaf to Ctrl-C, this test run among it."""
-FORKS = f"""
+WAITS = f"""
 {HEARS}
 import importlib, json, os, sys
-import sfumato.cli.commands, sfumato.cli.sql, sfumato.cli.train
 from sfumato.cli.main import main
+from sfumato.errors import EngineError
 def waits(module, name, fails):
     place = importlib.import_module(module)
     own = getattr(place, name)
@@ -41,64 +40,26 @@ def waits(module, name, fails):
         except KeyboardInterrupt:
             if not fails:
                 raise
-            raise sfumato.errors.EngineError("the disk must work") from None
+            raise EngineError("the disk must work") from None
         return own(*given, **named)
     setattr(place, name, waiting)
-for line in sys.stdin:
-    asked = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(asked["folder"])
-        for number, name in enumerate(("out", "err"), 1):
-            os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
-        if asked["place"]:
-            waits(*asked["place"])
-        sys.argv = ["sfumato", *asked["words"]]
-        try:
-            main()
-        except SystemExit as ended:
-            os._exit(ended.code or 0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+waits(*json.loads(os.environ["PLACE"]))
+main()
 """
-"""Starts commands as processes of their own, without the imports of each."""
 
 
-class Command:
-    """A command in a process of its own."""
-
-    def __init__(self, forks: subprocess.Popen[str], words: tuple[str, ...], place: Any = None) -> None:
-        self._forks = forks
-        asked = {"folder": str(Path.cwd()), "words": words, "place": place}
-        print(json.dumps(asked), file=forks.stdin, flush=True)
-        assert forks.stdout is not None
-        self.pid = int(forks.stdout.readline())
-
-    def ended(self) -> tuple[int, str, str]:
-        assert self._forks.stdout is not None
-        code = int(self._forks.stdout.readline())
-        return code, Path("out").read_text(), Path("err").read_text()
-
-    def interrupted(self) -> str:
-        """Press Ctrl-C; return what the command says of it."""
-        os.kill(self.pid, signal.SIGINT)
-        code, out, err = self.ended()
-        assert (code, out) == (130, ""), err
-        assert err.count("\n") == 1, err
-        return err
-
-    def used(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return float(fields[11]) + float(fields[12])
+def interrupted(command: Fork) -> str:
+    """Press Ctrl-C; return what the command says of it."""
+    command.send_signal(signal.SIGINT)
+    done = command.ended()
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[subprocess.Popen[str]]:
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", FORKS], stdin=pipe, stdout=pipe, text=True) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
+def used(command: Fork) -> float:
+    fields = Path(f"/proc/{command.pid}/stat").read_text().rpartition(")")[2].split()
+    return float(fields[11]) + float(fields[12])
 
 
 @pytest.fixture
@@ -120,14 +81,15 @@ def opened() -> int:
     raise AssertionError("the process never came to the pipe")
 
 
-def held(forks: subprocess.Popen[str], place: tuple[str, str], *words: str, fails: bool = False) -> str:
+def held(forks: Forks, place: tuple[str, str], *words: str, fails: bool = False) -> str:
     """Interrupt a command that waits in front of a function."""
-    command = Command(forks, words, (*place, fails))
-    writing = opened()
-    try:
-        return command.interrupted()
-    finally:
-        os.close(writing)
+    environment = os.environ | {"PLACE": json.dumps([*place, fails])}
+    with forks.start(WAITS, "sfumato", *words, environment=environment) as command:
+        writing = opened()
+        try:
+            return interrupted(command)
+        finally:
+            os.close(writing)
 
 
 def test_while_it_imports(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,14 +110,14 @@ BEFORE = [("sfumato.cli.sql", "query_text"), ("sfumato.session.answer", "loss_at
 
 @pytest.mark.parametrize("place", BEFORE, ids=["reading", "pricing"])
 @pytest.mark.sharpest("reading", "pricing")
-def test_before_the_charge(forks: Any, folder: Path, place: tuple[str, str]) -> None:
-    assert held(forks, place, *ASK, "--ledger", "l", QUERY) == NOTHING
+def test_before_the_charge(command_forks: Forks, folder: Path, place: tuple[str, str]) -> None:
+    assert held(command_forks, place, *ASK, "--ledger", "l", QUERY) == NOTHING
     with Ledger.read("l") as ledger:
         assert ledger.entries() == ()
 
 
-def test_with_json_the_line_is_an_object(forks: Any, folder: Path) -> None:
-    found = json.loads(held(forks, BEFORE[0], *ASK, QUERY, "--json"))
+def test_with_json_the_line_is_an_object(command_forks: Forks, folder: Path) -> None:
+    found = json.loads(held(command_forks, BEFORE[0], *ASK, QUERY, "--json"))
     assert (found["format"], found["error"], found["exit_code"]) == ("sfumato.error", "Interrupted", 130)
     assert found["message"] == "interrupted; nothing was charged"
 
@@ -168,43 +130,43 @@ STAYS = (
 
 @pytest.mark.parametrize("fails", [False, True], ids=["interrupt", "another error"])
 @pytest.mark.sharpest("interrupt", "another error")
-def test_between_charge_and_answer(forks: Any, folder: Path, fails: bool) -> None:
+def test_between_charge_and_answer(command_forks: Forks, folder: Path, fails: bool) -> None:
     """A library may make another error of Ctrl-C: the disk is not blamed for it."""
     place = ("sfumato.session.answer", "find_bounds")
-    assert held(forks, place, *ASK, "--ledger", "l", QUERY, fails=fails) == STAYS
+    assert held(command_forks, place, *ASK, "--ledger", "l", QUERY, fails=fails) == STAYS
     with Ledger.read("l") as ledger:
         assert [entry.committed for entry in ledger.entries()] == [False]
 
 
-def test_without_a_ledger_the_charge_is_forgotten(forks: Any, folder: Path) -> None:
-    line = held(forks, ("sfumato.session.answer", "add_noise"), *ASK, QUERY)
+def test_without_a_ledger_the_charge_is_forgotten(command_forks: Forks, folder: Path) -> None:
+    line = held(command_forks, ("sfumato.session.answer", "add_noise"), *ASK, QUERY)
     assert line == "sfumato: interrupted; the charge ends with this command's budget: no --ledger was named\n"
 
 
-def test_after_the_answer_was_stored(forks: Any, folder: Path) -> None:
+def test_after_the_answer_was_stored(command_forks: Forks, folder: Path) -> None:
     words, place = (*ASK, "--ledger", "l", QUERY), ("sfumato.cli.sql", "write")
-    assert "charge 1 stays, (0.5, 0)-DP, with the answer stored" in held(forks, place, *words)
-    assert held(forks, place, *words) == NOTHING, "it was paid for before"
+    assert "charge 1 stays, (0.5, 0)-DP, with the answer stored" in held(command_forks, place, *words)
+    assert held(command_forks, place, *words) == NOTHING, "it was paid for before"
 
 
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN"])
 @pytest.mark.sharpest("BEGIN IMMEDIATE", "BEGIN")
-def test_while_it_waits_for_a_lock(forks: Any, folder: Path, lock: str) -> None:
+def test_while_it_waits_for_a_lock(command_forks: Forks, folder: Path, lock: str) -> None:
     """A writer holds up the charge, a reader its commit: either wait is in compiled code."""
     words = (*ASK, "--ledger", "l")
-    assert Command(forks, (*words, QUERY)).ended()[0] == 0
-    command = Command(forks, (*words, "-f", "pipe"))
-    writing = opened()
-    with closing(sqlite3.connect("l", isolation_level=None)) as other:
+    assert command_forks.start(COMMAND, "sfumato", *words, QUERY).ended().returncode == 0
+    asking = command_forks.start(HEARS + COMMAND, "sfumato", *words, "-f", "pipe")
+    with asking as command, closing(sqlite3.connect("l", isolation_level=None)) as other:
+        writing = opened()
         other.execute(lock)
         other.execute("SELECT * FROM event").fetchall()
         os.write(writing, QUERY.replace("0.5", "0.25").encode())
         os.close(writing)
         before = -1.0
-        while (used := command.used()) != before:  # until it only waits
-            before = used
+        while (now := used(command)) != before:  # until it only waits
+            before = now
             time.sleep(0.3)
-        line = command.interrupted()
+        line = interrupted(command)
         other.execute("ROLLBACK")
     unknown = "sfumato: interrupted; it may have been charged: 'sfumato ledger show' says\n"
     assert line in ({NOTHING} if lock == "BEGIN IMMEDIATE" else {NOTHING, unknown})

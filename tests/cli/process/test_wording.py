@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 import sfumato
@@ -17,12 +18,24 @@ from sfumato.cli.process.wording import PHRASES
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+UNIT = ("--privacy-unit", "id", "--epsilon", "2")
 TORCH = importlib.util.find_spec("torch") is not None
 PYTHON = re.compile(r"Ledger\.|Budget\.|\w+=(True|None|\{|\[)|connect\(|\w+\(\)|public_groups=|\bparams=")
 
 
 def run(*words: object) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> dict[str, Path]:
+    """Two tables, and the ledger of an answer of the first; a refusal changes none of them."""
+    paths = {"SOURCE": tmp_path / "source.parquet", "OTHER": tmp_path / "other.parquet"}
+    for index, path in enumerate(paths.values(), 1):
+        pq.write_table(pa.table({"id": range(10 * index), "v": [0, 1] * 5 * index}), path)
+    ledger = tmp_path / "ledger"
+    assert run("sql", paths["SOURCE"], *UNIT, "--ledger", ledger, COUNT).exit_code == 0
+    return paths | {"LEDGER": ledger}
 
 
 @cases(
@@ -42,14 +55,8 @@ def run(*words: object) -> Any:
           "--number", "id=0:9", "--batch-size", "0"), "--batch-size must" if TORCH else "sfumato[torch]"),
     ],
 )  # fmt: skip
-def test_messages_name_options(tmp_path: Path, words: tuple[str, ...], part: str) -> None:
-    named = {name: tmp_path / name.lower() for name in ("LEDGER", "SOURCE", "OTHER")}
-    for index, name in enumerate(("SOURCE", "OTHER"), 1):
-        named[name] = named[name].with_suffix(".parquet")
-        pq.write_table(pa.table({"id": range(10 * index), "v": [0, 1] * 5 * index}), named[name])
-    unit = ("--privacy-unit", "id", "--epsilon", "2")
-    assert run("sql", named["SOURCE"], *unit, "--ledger", named["LEDGER"], COUNT).exit_code == 0
-    given = [each for word in words for each in (unit if word == "UNIT" else (named.get(word, word),))]
+def test_messages_name_options(named: dict[str, Path], words: tuple[str, ...], part: str) -> None:
+    given = [each for word in words for each in (UNIT if word == "UNIT" else (named.get(word, word),))]
     done = run(*given)
     assert done.exit_code in {1, 2}
     (line,) = done.stderr.splitlines()

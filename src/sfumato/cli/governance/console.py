@@ -16,6 +16,7 @@ from sfumato.server.console.settings import read_settings
 __all__ = ["app", "demo", "serve"]
 
 app = typer.Typer(
+    add_completion=False,
     help="Run the curator's console, and make the tokens by which its members are recognised.",
     no_args_is_help=True,
 )

@@ -1,10 +1,10 @@
-"""What stands beside an answer in JSON: what it cost, what is left, and its receipt."""
+"""What stands beside an answer: what it cost, what is left, its receipt, and what limits cut off."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from sfumato.ledger.log.entries import Entry
     from sfumato.privacy.guarantee import Guarantee
     from sfumato.privacy.receipt import Receipt
+    from sfumato.queries.release.table import TableRelease
 
-__all__ = ["ANSWER", "cost_facts", "entry_facts", "guarantee_facts", "print_json", "receipt_facts", "say"]
+__all__ = [
+    "ANSWER",
+    "cost_facts",
+    "cut_off",
+    "entry_facts",
+    "guarantee_facts",
+    "print_json",
+    "receipt_facts",
+    "say",
+]
 
 ANSWER: Final = Format("sfumato.answer", 1)
 """Of ``sfumato sql --format json`` and ``sfumato ledger release --json``."""
@@ -55,6 +65,19 @@ def cost_facts(epsilon: float, delta: float) -> dict[str, Any]:
     {'epsilon': 0.5, 'delta': 0.0}
     """
     return {"epsilon": finite_or_none(epsilon), "delta": finite_or_none(delta)}
+
+
+def cut_off(releases: Sequence[TableRelease]) -> Iterator[str]:
+    """Yield what the limits of each private SELECT cut off, a line each, where it asks for that.
+
+    Parameters
+    ----------
+    releases : sequence of TableRelease
+    """
+    for index, each in enumerate(releases, 1):
+        of_which = f" in private SELECT {index}" if len(releases) > 1 else ""
+        if each.truncation is not None:
+            yield from (f"cut off{of_which}: {line}" for line in each.truncation.lines())
 
 
 def receipt_facts(receipt: Receipt) -> dict[str, Any]:

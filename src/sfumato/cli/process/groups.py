@@ -1,15 +1,16 @@
-"""A group of commands that imports a command when it is used; its help needs none of them."""
+"""A group of commands that imports a command when it is used; its help and its subgroups' need none."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from sfumato.cli.process.outlines import OUTLINES
 from sfumato.cli.process.settings import COMMANDS, settings_of
 
 __all__ = ["LazyCommand", "LazyGroup"]
@@ -62,7 +63,7 @@ class LazyGroup(TyperGroup):
         """Return the command that is called, imported."""
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and name in self.homes:
-            command = self.load(name)
+            command = _outline(name, rest) or self.load(name)
             if name in COMMANDS and not ctx.resilient_parsing:
                 ctx.default_map = {name: settings_of(command, rest)}
         return name, command, rest
@@ -75,3 +76,12 @@ class LazyGroup(TyperGroup):
         name : str
         """
         return self.homes[name].load(name)
+
+
+def _outline(name: str, rest: Sequence[str]) -> TyperGroup | None:
+    """Return what stands for a group of which only the help is asked."""
+    outline = OUTLINES.get(name)
+    if outline is None or (rest and rest[0] not in {"-h", "--help"}):
+        return None
+    commands: Any = {each: TyperCommand(each, help=line) for each, line in outline.commands.items()}
+    return TyperGroup(name=name, help=outline.help, commands=commands, no_args_is_help=True)

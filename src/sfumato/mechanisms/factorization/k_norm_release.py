@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import gammaincc
 
 from sfumato import _check
@@ -94,7 +94,7 @@ class KNormRelease(Release):
         top = 1.0
         while excess(top) > 0:
             top *= 2
-        quantile = float(brentq(excess, 0.0, top, rtol=1e-12)) * (1 + 1e-9)
+        quantile = float(scipy.optimize.brentq(excess, 0.0, top, rtol=1e-12)) * (1 + 1e-9)
         return self.scale * quantile + (d + 1) * self.step
 
 

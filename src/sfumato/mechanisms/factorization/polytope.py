@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
-from scipy.spatial import ConvexHull, QhullError
 
 from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
@@ -63,7 +62,7 @@ def reach_of(facets: NDArray[Any], divisor: int) -> Fraction:
     for axis in range(dimension):
         unit = np.eye(dimension)[axis]
         both = np.concatenate([floats, -floats]).T
-        found: Any = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=unit, method="highs-ds")
+        found: Any = scipy.optimize.linprog(np.ones(both.shape[1]), A_eq=both, b_eq=unit, method="highs-ds")
         sizes = np.abs(found.x[: len(facets)] - found.x[len(facets) :])
         # The support first, then whatever completes a basis.
         y = _solve(facets, np.argsort(-sizes, kind="stable").tolist(), axis)
@@ -109,8 +108,8 @@ def facets_around(points: ArrayLike) -> NDArray[np.float64]:
             )
         )
     try:
-        hull = ConvexHull(np.concatenate([given, -given]))
-    except QhullError:
+        hull = scipy.spatial.ConvexHull(np.concatenate([given, -given]))
+    except scipy.spatial.QhullError:
         _check.refuse_state(
             "points", "span all entries", "some entries follow from others", "leave out redundant entries"
         )

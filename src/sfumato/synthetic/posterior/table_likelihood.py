@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, Final, final
 
 import numpy as np
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 
 from sfumato.synthetic.graphical_model.calibration import Array

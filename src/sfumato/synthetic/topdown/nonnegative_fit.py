@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 __all__ = ["ITERATIONS", "Fit", "Limits", "Observed", "fit_children", "simplex_threshold"]
 
@@ -201,7 +201,7 @@ class _Misfit:
         for each in observed:
             ones = (np.ones(cells), (each.group_of, np.arange(cells)))
             alone = len(each.counts) == cells
-            self.parts.append((None if alone else sparse.csr_array(ones), each))
+            self.parts.append((None if alone else scipy.sparse.csr_array(ones), each))
 
     def gradient(self, x: Table) -> Table:
         if self.dense is not None:

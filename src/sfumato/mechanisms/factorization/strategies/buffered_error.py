@@ -6,8 +6,8 @@ import math
 from typing import Any, Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 from sfumato.mechanisms.factorization.strategies.participation import Participation
@@ -180,7 +180,7 @@ def best_buffers(error: BufferedError, count: int | None) -> tuple[Array, Array]
 def _descended(error: BufferedError, starts: list[Array]) -> tuple[Array, float]:
     """Return the best of the minima near some starts, and the log of its squared error."""
     options: Any = {"maxiter": 300, "ftol": 1e-11, "gtol": 1e-8}
-    climb: Any = minimize  # its stubs know no bounds beside a gradient
+    climb: Any = scipy.optimize.minimize  # its stubs know no bounds beside a gradient
     best: Any = None
     for start in starts:
         bounds = error.bounds(len(start) // 2)

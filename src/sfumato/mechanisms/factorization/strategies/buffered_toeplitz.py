@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.buffered_error import BufferedError, best_buffers
@@ -136,7 +136,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         decays, weights = best_buffers(BufferedError(steps, participation, objective), buffers)
         if not (prefix_weights(workload, steps) == 1).all():
             criterion = ToeplitzError(steps, participation, workload, objective)
-            found: Any = minimize(
+            found: Any = scipy.optimize.minimize(
                 _Descent(steps, criterion),
                 _free(decays, weights),
                 jac=True,

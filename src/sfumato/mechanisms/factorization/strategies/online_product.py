@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from typing import Any, Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
 
@@ -190,10 +190,10 @@ class _Kernel(ABC):
         """Return the products of each row, shape (rows, size)."""
 
     def _transform(self, rows: Array) -> NDArray[np.complex128]:
-        return np.asarray(fft.rfft(rows, self._points))
+        return np.asarray(scipy.fft.rfft(rows, self._points))
 
     def _back(self, transformed: NDArray[np.complex128]) -> Array:
-        return np.asarray(fft.irfft(transformed, self._points)[..., self._steps])
+        return np.asarray(scipy.fft.irfft(transformed, self._points)[..., self._steps])
 
 
 class _Floats(_Kernel):

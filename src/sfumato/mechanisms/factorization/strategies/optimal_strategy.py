@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
@@ -98,7 +98,9 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimal
     product = (1 - _REST) * (core.T @ core)
     product[np.diag_indices(cells)] = 1.0
     lower = np.linalg.cholesky(product)
-    error = float(np.square(solve_triangular(lower, matrix.T, lower=True, check_finite=False)).sum())
+    error = float(
+        np.square(scipy.linalg.solve_triangular(lower, matrix.T, lower=True, check_finite=False)).sum()
+    )
     return OptimalStrategy(np.asarray(lower.T, dtype=np.float64), error, dual.bound, core)
 
 

@@ -6,8 +6,7 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
-from scipy.optimize import minimize
+import scipy
 
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
@@ -78,7 +77,7 @@ class OptimalWeights:
             return
         options = {"maxiter": _ROUNDS, "ftol": 0.0, "gtol": 1e-12}
         bounds = [(-_WIDEST, _WIDEST)] * len(self._highest)
-        climb: Any = minimize  # its stubs know no callback beside a gradient
+        climb: Any = scipy.optimize.minimize  # its stubs know no callback beside a gradient
         climb(
             self,
             self._highest,
@@ -127,7 +126,7 @@ class OptimalWeights:
         """Return the eigenvalues and eigenvectors of S for the roots of the weights."""
         if self._chain is not None:
             diagonal, beside = self._chain
-            inverses, vectors = eigh_tridiagonal(
+            inverses, vectors = scipy.linalg.eigh_tridiagonal(
                 diagonal / np.square(root), beside / (root[1:] * root[:-1]), check_finite=False
             )
             if inverses[0] > _CONDITION * inverses[-1]:

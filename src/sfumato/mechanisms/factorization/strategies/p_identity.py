@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
@@ -71,7 +71,7 @@ def p_identity(workload: ArrayLike, *, rows: int | None = None, seed: int = 0) -
 
     start = np.random.default_rng(_check.integer("seed", seed)).random(count * cells)
     bounds = [(0.0, None)] * start.size
-    found: Any = minimize(
+    found: Any = scipy.optimize.minimize(
         objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}
     )
     theta = found.x.reshape(count, cells) if found.fun <= 1.0 else np.zeros((count, cells))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.participation import Participation
@@ -75,7 +75,7 @@ def optimal_coefficients(start: Array, criterion: ToeplitzError) -> Array:
         value, gradient = criterion(np.concatenate([[1.0], tail]))
         return value, gradient[1:]
 
-    found: Any = minimize(
+    found: Any = scipy.optimize.minimize(
         objective,
         start[1:],
         jac=True,

@@ -28,8 +28,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
@@ -56,8 +55,8 @@ def connected(first: Nodes, second: Nodes, count: int) -> Nodes:
     -------
     (count,) int64
     """
-    graph = coo_array((np.ones(len(first)), (first, second)), shape=(count, count))
-    _, labels = connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(count, count))
+    _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     _, smallest = np.unique(labels, return_index=True)
     return smallest[labels].astype(np.int64)
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from sfumato.synthetic.topdown.limits.lookahead import Coming
 from sfumato.synthetic.topdown.nonnegative_fit import Limits, Table
@@ -139,15 +138,17 @@ def whole_units(
         return np.zeros(0, np.int64) if (lower <= 0).all() and (upper >= 0).all() else None
     # scipy before 1.15 takes no longer indices
     entries = (np.concatenate(rows.row).astype(np.int32), np.concatenate(rows.column).astype(np.int32))
-    matrix = sparse.csc_array((np.concatenate(rows.value), entries), (rows.height, rows.width))
+    matrix = scipy.sparse.csc_array((np.concatenate(rows.value), entries), (rows.height, rows.width))
     cost = np.concatenate([flow.cost, np.zeros(rows.width - count)])
-    within = Bounds(*(np.concatenate(ends) for ends in zip(*rows.caps, strict=True)))
-    given: Any = {"constraints": LinearConstraint(matrix, lower, upper), "bounds": within}
+    within = scipy.optimize.Bounds(*(np.concatenate(ends) for ends in zip(*rows.caps, strict=True)))
+    given: Any = {"constraints": scipy.optimize.LinearConstraint(matrix, lower, upper), "bounds": within}
     steps: list[tuple[Table, int, Any]] = [(cost, 0, {}), (cost, 1, {"node_limit": _NODES})]
     if certain:
         steps.append((cost * 0, 1, {}))
     for wanted, integral, options in steps:
-        found = milp(wanted, integrality=np.full(rows.width, integral), options=options, **given)
+        found = scipy.optimize.milp(
+            wanted, integrality=np.full(rows.width, integral), options=options, **given
+        )
         if found.x is None:
             if found.status == 2 or not integral:  # there is none
                 return None
