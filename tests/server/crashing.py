@@ -1,6 +1,6 @@
 """A collector that is killed again and again, in processes of its own, beside a list of what it acknowledged.
 
-Run as ``python crashing.py FOLDER MODE ROUNDS SEED KIND``, a kind being ``shuffler`` or ``local``; prints
+`main` takes FOLDER, MODE, KIND, ROUNDS, SEED and STRIDE, a kind being ``shuffler`` or ``local``; prints
 ``whole`` and figures, or fails. In the mode ``calls`` the process kills itself at its first step, at its
 second, and so on: before and after each statement of a transaction and each call that touches a file. In
 the mode ``times`` it is killed at random.
@@ -176,15 +176,12 @@ def killed(oracle: Oracle, last_call: int) -> bool:
     return ended
 
 
-def main(folder: str, mode: str, rounds: str, seed: str, kind: str) -> None:
-    oracle = Oracle(Path(folder), int(seed), KINDS[kind])
+def main(folder: str, mode: str, kind: str, *numbers: str) -> None:
+    rounds, seed, stride = map(int, numbers)
+    oracle = Oracle(Path(folder), seed, KINDS[kind])
     ended = 0
-    for turn in range(int(rounds)):
+    for turn in range(0, rounds, stride):
         ended += killed(oracle, turn + 1 if mode == "calls" else 0)
     oracle.finish()
     told = f"whole {len(oracle.envelopes)} {len(oracle.acknowledged)} {len(oracle.seen)} {ended}"
     sys.stdout.write(told + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

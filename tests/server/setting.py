@@ -16,9 +16,11 @@ from typing import Any
 
 from sfumato import local
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
+from tests.warm_process import warm_process
 
 __all__ = [
     "ANALYST",
+    "IMPORTS",
     "SHUFFLER",
     "Process",
     "collection",
@@ -71,7 +73,7 @@ class Process:
     """A running service: where it is, its process, and what it printed."""
 
     url: str
-    popen: subprocess.Popen[str]
+    popen: Any
     folder: Path
     first: str
 
@@ -83,8 +85,16 @@ class Process:
         """Ask it to end; return all that it printed on both outputs."""
         self.popen.terminate()
         out, err = self.popen.communicate(timeout=60)
-        return self.first + out, err
+        return self.first + str(out), str(err)
 
+
+IMPORTS = """
+from sfumato.server import Shuffler, serve, serve_collections
+import sfumato.server.serving, sfumato.server.hosting.configuration
+from sfumato.server.dap.running import serve_dap
+import uvicorn.lifespan.off, uvicorn.loops.auto, uvicorn.protocols.http.h11_impl
+"""
+"""What a service imports by its first request."""
 
 SERVE = """
 import json, sys
@@ -109,6 +119,7 @@ def running(
     folder: Path,
     *,
     tls: Sequence[Path] = (),
+    warm: bool = True,
     options: dict[str, Any] | None = None,
     **limits: float,
 ) -> Iterator[Process]:
@@ -118,10 +129,13 @@ def running(
         SHUFFLER.to_file(folder / "shuffler.key")
     further = options or {}
     given = json.dumps(limits), json.dumps(further)
-    command = [sys.executable, "-c", SERVE, str(folder), *given, *map(str, tls)]
-    popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert popen.stdout is not None
-    assert popen.stderr is not None
+    words = [str(folder), *given, *map(str, tls)]
+    popen: Any
+    if warm:
+        popen = warm_process(SERVE, *words, imports=IMPORTS)
+    else:
+        command = [sys.executable, "-c", SERVE, *words]
+        popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         first = popen.stdout.readline()
         assert " at http" in first, popen.stderr.read()

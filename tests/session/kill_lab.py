@@ -1,7 +1,7 @@
 """Kills processes that answer a query, at each stage of it, and asks the same question again.
 
-Run as ``python kill_lab.py STAGE=LOCATION...``, of `STAGES`, each with a new ledger's location: a process of
-its own, because it forks. Prints JSON: for each stage how many charges there are at the end, the number of
+`main` takes STAGE=LOCATION, of `STAGES`, each with a new ledger's location, in a process of its own, because
+it forks. Prints JSON: for each stage how many charges there are at the end, the number of
 the charge that was answered (None for an answer that had been stored), and how many answers are stored.
 """
 
@@ -12,11 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import duckdb  # noqa: F401 - before the forks, so that they need not import it
 import pyarrow as pa
@@ -82,7 +79,3 @@ def main(locations: list[str]) -> None:
         assert ended == 0, (stage, reports)
         (found[stage],) = reports
     sys.stdout.write(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

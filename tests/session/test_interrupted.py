@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +11,9 @@ import pytest
 import sfumato as sf
 from tests.postgres import Cluster
 from tests.session.kill_lab import QUERY, STAGES
+from tests.warm_process import warm_process
+
+LAB = "import sys; from tests.session.kill_lab import main; main(sys.argv[1:])"
 
 EXPECTED = {
     "before the charge": [1, 1, 1],
@@ -25,13 +26,11 @@ EXPECTED = {
 
 
 def run(locations: dict[str, str]) -> object:
-    lab = Path(__file__).with_name("kill_lab.py")
     given = [f"{stage}={location}" for stage, location in locations.items()]
-    done = subprocess.run(
-        [sys.executable, str(lab), *given], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    process = warm_process(LAB, *given, imports="import pandas, tests.session.kill_lab")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return json.loads(out)
 
 
 @pytest.mark.parametrize(

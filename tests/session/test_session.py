@@ -309,7 +309,7 @@ def test_a_closed_session_says_that_it_is_closed() -> None:
 def test_equal_seeds_give_equal_answers_also_where_units_lose_groups() -> None:
     table = pa.table({"id": [i % 6 for i in range(60)], "g": ["abc"[(i * 7 // 5) % 3] for i in range(60)]})
     answers = []
-    for seed in (5, 5, 6, 7, 8):
+    for seed in (5, 5, 6, 7):
         with sf.connect(table, privacy_unit="id", epsilon=1e6, rng=seed) as session:
             release = session.sql(
                 "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e5, delta=0, max_groups_contributed=1)"
@@ -318,7 +318,7 @@ def test_equal_seeds_give_equal_answers_also_where_units_lose_groups() -> None:
             )
         answers.append(release.to_arrow()["n"].to_pylist())
     assert answers[0] == answers[1]
-    assert answers[1:] != [answers[1]] * 4
+    assert answers[1:] != [answers[1]] * 3
 
 
 @cases("bounds", ["(5, 5)", "(0, 0)", "(-5, -5)", "(0.5, 0.5)", "(0.1, 0.1)", "(1e150, 1e150)"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,15 @@ def asked(session: Session, domain: TableDomain = DOMAIN, **given: Any) -> TopDo
     return session.topdown(domain, **wanted)
 
 
+@functools.cache
+def _has_cell(sex: str, age: int | None) -> bool:
+    row = pa.Table.from_pylist([{"sex": sex, "age": age}], PEOPLE.select(["sex", "age"]).schema)
+    return len(DOMAIN.encode(row)) == 1
+
+
 def exact(table: pa.Table, most: int | None = None) -> pa.Table:
     """The rows that have a place and a cell; of each unit the number that may count."""
-    inside = [
-        row
-        for row in table.to_pylist()
-        if row["Shop"] in SHOPS and len(DOMAIN.encode(pa.Table.from_pylist([row], table.schema)))
-    ]
+    inside = [row for row in table.to_pylist() if row["Shop"] in SHOPS and _has_cell(row["sex"], row["age"])]
     if most is None:
         return inside
     units = [row["id"] for row in inside]

@@ -51,7 +51,7 @@ def test_the_simulator_has_the_moments_that_are_stated(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ORACLES, ids=ids)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_reports_one_by_one_have_the_law_of_the_simulator(kind: Any, epsilon: float) -> None:
     oracle = kind(epsilon=epsilon, domain=Domain(range(7)))
     n = 200
@@ -66,7 +66,7 @@ def test_reports_one_by_one_have_the_law_of_the_simulator(kind: Any, epsilon: fl
 
 
 @pytest.mark.parametrize("kind", ORACLES, ids=ids)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_losses_are_close_to_epsilon_and_never_above(kind: Any, epsilon: float) -> None:
     oracle = kind(epsilon=epsilon, domain=Domain(range(7)))
     loss = oracle.privacy_loss

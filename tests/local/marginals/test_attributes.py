@@ -147,11 +147,11 @@ def test_nobody_tells_nothing(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     protocol = kind(epsilon=epsilon, domains=[Domain(range(2))] * 2, oracle=RandomizedResponse)
     generator = np.random.default_rng(7)
-    trials = {0.5: 1_500_000, 1.0: 500_000, 4.0: 150_000}[epsilon]
+    trials = {1.0: 500_000, 4.0: 150_000}[epsilon]
     found = audit(
         lambda value, size: protocol.randomize_batch(np.full((size, 2), value), generator).records,
         epsilon=epsilon,

@@ -71,7 +71,7 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
 
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 4.0), (1, 4.0), (2, 1.0)])
 def test_spreads(which: int, epsilon: float) -> None:
-    repeats = 400
+    repeats = 250
     for attributes, square in errors_of(protocols(epsilon)[which], repeats, 20_000).items():
         # Each repeat has groups of another size than the one whose spread is taken, by about 1 % of them.
         free = truth(*attributes).size - 1
@@ -258,7 +258,7 @@ def test_other_oracles_for_the_tables(oracle: Any) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 def test_the_bytes_keep_epsilon_and_use_it(which: int, epsilon: float) -> None:
     domains = [Domain(range(2))] * 2
     protocol: Any = (
@@ -266,7 +266,7 @@ def test_the_bytes_keep_epsilon_and_use_it(which: int, epsilon: float) -> None:
         SampledMarginals.every(1, epsilon=epsilon, domains=domains),
     )[which]
     generator = np.random.default_rng(7)
-    trials = {0.5: 1_500_000, 1.0: 500_000, 4.0: 150_000}[epsilon]
+    trials = {1.0: 500_000, 4.0: 150_000}[epsilon]
     found = audit(
         lambda value, size: protocol.randomize_batch(np.full((size, 2), value), generator).records,
         epsilon=epsilon,

@@ -89,7 +89,7 @@ def test_moments_are_those_of_the_enumerated_law(kind: Any, epsilon: float) -> N
 
 
 @cases("kind", KINDS)
-@cases("epsilon", [0.5, 1.0, 4.0])
+@cases("epsilon", [0.5, 4.0])
 def test_reports_have_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon: float) -> None:
     protocol, n = kind(epsilon=epsilon, bounds=(-1, 1)), 200_000
     for value in (-1.0, 0.25, 1.0):
@@ -103,7 +103,7 @@ def test_reports_have_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_intervals_cover(kind: Any, epsilon: float) -> None:
     protocol, repeats = kind(epsilon=epsilon, bounds=(-1, 1)), 1500
     truth, hits, exact, misses = float(NUMBERS.mean()), 0, 0, []

@@ -95,7 +95,7 @@ def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float
 def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
     protocol, repeats = (
         kind(epsilon=2.0, bounds=(-1, 1), **({} if kind is OneBitMean else {"steps": 6})),
-        1500,
+        1000,
     )
     numbers = np.repeat(NUMBERS, [3, 2, 3, 2])
     records = protocol.randomize_batch(np.tile(numbers, repeats), 5).records

@@ -32,11 +32,11 @@ def sent(protocol: Any) -> Callable[[float, int], Any]:
 
 @pytest.mark.sharpest("4.0-StochasticRoundingMean")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     more = {} if kind is OneBitMean else {"steps": 2}
     protocol = kind(epsilon=epsilon, bounds=(0, 1), **more)
-    trials = {0.5: 2_000_000, 1.0: 600_000, 4.0: 200_000}[epsilon]
+    trials = {1.0: 600_000, 4.0: 200_000}[epsilon]
     found = audit(
         sent(protocol), epsilon=epsilon, pairs=[(0.0, 1.0)], trials=trials, batch=True, confidence=CERTAIN
     )

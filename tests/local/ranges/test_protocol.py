@@ -59,7 +59,7 @@ def people(size: int, n: int) -> Any:
 
 
 @cases("kind", KINDS)
-@cases("epsilon", [0.5, 1.0, 4.0])
+@cases("epsilon", [0.5, 4.0])
 @cases("weights", [None, "rising"])
 def test_no_bias_on_the_wire(kind: Any, epsilon: float, weights: Any) -> None:
     given = (
@@ -112,7 +112,7 @@ def test_spread_is_the_one_that_is_stated(kind: Any, epsilon: float) -> None:
 
 @pytest.mark.parametrize("kind", [tree, haar])
 def test_intervals_cover(kind: Any) -> None:
-    size, n, repeats, q = 12, 40_000, 600, 0.4
+    size, n, repeats, q = 12, 40_000, 400, 0.4
     protocol, generator = kind(1.0, size), np.random.default_rng(5)
     counts, shares = people(size, n)
     first, last = np.triu_indices(size)
@@ -198,11 +198,11 @@ def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [tree, haar])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     given = {"branching": 2, "oracle": RandomizedResponse} if kind is tree else {}
     protocol, generator = kind(epsilon, 4, **given), np.random.default_rng(7)
-    trials = {0.5: 1_500_000, 1.0: 500_000, 4.0: 150_000}[epsilon]
+    trials = {1.0: 500_000, 4.0: 150_000}[epsilon]
     found = audit(
         lambda value, size: protocol.randomize_batch(np.full(size, 3 * value), generator).records,
         epsilon=epsilon,

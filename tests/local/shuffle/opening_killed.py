@@ -1,6 +1,6 @@
 """Openings that are killed again and again, beside a count of all records.
 
-Run as ``python opening_killed.py FOLDER``; prints how many runs were killed. Each run kills itself at a later
+`main` prints how many runs were killed. Each run kills itself at a later
 call that touches a file, or adds up counts; after each the state is read, and must name each batch at most
 once, with counts that add up to the records of what was opened.
 """
@@ -53,9 +53,9 @@ def counted(state: Path) -> int:
         return made.aggregator.accepted + sum(made.refused.values())
 
 
-def main(folder: Path) -> None:
+def main(place: str) -> None:
     """Kill openings until one ends."""
-    paths, whole = [], collection().opening(ANALYST)
+    folder, paths, whole = Path(place), [], collection().opening(ANALYST)
     for number in range(1, BATCHES + 1):
         whole.add(batch(number))
         paths.append(folder / str(number))
@@ -68,7 +68,3 @@ def main(folder: Path) -> None:
     assert state.read_bytes() == whole.to_bytes()
     assert counted(state) == BATCHES * SIZE
     sys.stdout.write(f"{runs}\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -6,8 +6,6 @@ import contextlib
 import hashlib
 import os
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,9 @@ from sfumato.errors import ParameterError, SourceError
 from sfumato.local.shuffle import MixedBatch, Opening, ShuffledHistogram, opening, opening_progress
 from sfumato.local.shuffle.opening_worker import OpeningWorker, counted_by_processes
 from tests.local.shuffle.opening_setting import ANALYST, SHUFFLER, SIZE, batch, collection
+from tests.warm_process import warm_process
 
-ROOT = Path(__file__).parents[3]
+KILLED = "import sys; from tests.local.shuffle.opening_killed import main; main(sys.argv[1])"
 MADE = collection()
 KEY = ("analyst", ANALYST.seed, ANALYST.cipher)
 
@@ -73,11 +72,10 @@ def test_files_bytes_and_batches_are_counted_alike(tmp_path: Path) -> None:
 
 
 def test_killed_at_every_step_it_counts_each_record_once(tmp_path: Path) -> None:
-    space = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    command = [sys.executable, str(ROOT / "tests/local/shuffle/opening_killed.py"), str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, env=space, check=False)
-    assert run.returncode == 0, run.stderr
-    assert int(run.stdout) > 10
+    run = warm_process(KILLED, str(tmp_path), imports="import tests.local.shuffle.opening_killed")
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, err
+    assert int(out) > 10
 
 
 def test_openings_of_other_batches_are_merged() -> None:

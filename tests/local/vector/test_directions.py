@@ -48,7 +48,7 @@ def test_heights_are_those_of_sorted_random_vectors() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon: float) -> None:
     protocol, n = small(kind, epsilon), 60_000
     aggregator = protocol.aggregator()
@@ -158,11 +158,11 @@ def sent(protocol: Any) -> Any:
 
 @pytest.mark.sharpest("4.0-SphereSampling")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [4.0, 1.0])
 def test_reports_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     more = {} if kind is SphereSampling else {"candidates": 4}
     protocol = kind(epsilon=epsilon, dimension=2, radius=2.0, **more)
-    trials = {0.5: 1_000_000, 1.0: 400_000, 4.0: 100_000}[epsilon]
+    trials = {1.0: 400_000, 4.0: 100_000}[epsilon]
     found = audit(
         sent(protocol), epsilon=epsilon, pairs=[(1.0, -1.0)], trials=trials, batch=True, confidence=CERTAIN
     )

@@ -1,8 +1,4 @@
-"""Consoles as processes with data, and who visits them over HTTP: browsers with cookies, and programs.
-
-``python -m tests.server.console.processes STAGE WORD...`` runs the command line's program with these words,
-and kills itself at a stage.
-"""
+"""Consoles as processes with data, and who visits them over HTTP: browsers with cookies, and programs."""
 
 from __future__ import annotations
 
@@ -29,10 +25,32 @@ from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
+from tests.warm_process import warm_process
 
-__all__ = ["ANALYSTS", "STAGES", "Answered", "Running", "Visitor", "prepare", "question", "run", "running"]
+__all__ = [
+    "ANALYSTS",
+    "IMPORTS",
+    "SERVE",
+    "STAGES",
+    "Answered",
+    "Running",
+    "Visitor",
+    "prepare",
+    "question",
+    "run",
+    "running",
+]
 
-ROOT = Path(__file__).parents[3]
+SERVE = "from sfumato.cli.main import main; main()"
+DYING = "from tests.server.console.processes import dying; dying({!r})"
+IMPORTS = """
+import duckdb, pandas, pyarrow.parquet, sqlglot
+import sfumato.cli.main, sfumato.cli.governance.console
+import tests.server.console.processes
+import uvicorn.lifespan.off, uvicorn.loops.auto, uvicorn.protocols.http.h11_impl
+"""
+"""What a console imports by its first answer."""
+
 ANALYSTS = ("ada", "bob", "cleo", "dan")
 STAGES: dict[str, tuple[type, str, bool]] = {
     "before the charge": (LedgerView, "charge_all", False),
@@ -69,7 +87,7 @@ class Running(NamedTuple):
     """A process, and where it listens."""
 
     port: int
-    process: subprocess.Popen[str]
+    process: Any
 
     def ask(
         self, method: str, path: str, body: str = "", *, source: str = "127.0.0.1", **headers: str
@@ -97,21 +115,21 @@ class Running(NamedTuple):
     def printed(self) -> str:
         """End it, and return all that it printed after its first line."""
         self.process.terminate()
-        return "".join(self.process.communicate(timeout=60))
+        out, err = self.process.communicate(timeout=60)
+        return f"{out}{err}"
 
 
 @contextmanager
-def running(config: Path, stage: str = "") -> Iterator[Running]:
-    """Run a console of its own process, which kills itself at a stage if there is one."""
-    program = (
-        ["-m", "tests.server.console.processes", stage]
-        if stage
-        else ["-c", "from sfumato.cli.main import main; main()"]
-    )
-    command = [sys.executable, *program, "console", "serve", str(config), "--port", "0"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
+def running(config: Path, stage: str = "", *, warm: bool = True) -> Iterator[Running]:
+    """Run a console of its own process, which kills itself at a stage if there is one and if it is warm."""
+    words = ("console", "serve", str(config), "--port", "0")
+    process: Any
+    if warm:
+        script = DYING.format(stage) if stage else SERVE
+        process = warm_process(script, *words, imports=IMPORTS)
+    else:
+        command = [sys.executable, "-c", SERVE, *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         first = process.stdout.readline()
         assert "console at http://localhost:" in first, process.stderr.read()
@@ -203,10 +221,8 @@ def run(visitor: Visitor, asked: Question, request: str) -> Answered:
     return visitor.post("/ask/run", form)
 
 
-def main(stage: str, words: list[str]) -> None:
+def dying(stage: str) -> None:
     """Run the program that kills itself."""
-    from sfumato.cli.main import main as program  # noqa: PLC0415 - nothing else here needs it
-
     owner, name, after = STAGES[stage]
     method = getattr(owner, name)
 
@@ -215,10 +231,5 @@ def main(stage: str, words: list[str]) -> None:
             method(self, *given, **more)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.argv = ["sfumato", *words]
     with patch.object(owner, name, last):
-        program()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+        exec(SERVE, {})

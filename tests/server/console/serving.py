@@ -1,14 +1,9 @@
-"""The guarded application of `tests.server.console.setting` as a process, on a free port of loopback.
-
-``python -m tests.server.console.serving FOLDER SETTINGS`` prints its URL; SETTINGS is a JSON object of limits
-and of the peers of a trusted proxy.
-"""
+"""The guarded application of `tests.server.console.setting` as a process, on a free port of loopback."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +17,15 @@ from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.http_process import listening_socket, run_application
 from sfumato.server.limits import Limits
 from tests.server.console.setting import console
+from tests.warm_process import warm_process
 
 __all__ = ["Served", "serving"]
 
-ROOT = Path(__file__).parents[3]
+SCRIPT = "import sys; from tests.server.console.serving import main; main(*sys.argv[1:])"
+IMPORTS = """
+import tests.server.console.serving
+import uvicorn.lifespan.off, uvicorn.loops.auto, uvicorn.protocols.http.h11_impl
+"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Served:
     """A running service."""
 
     port: int
-    running: subprocess.Popen[str]
+    running: Any
 
     @property
     def origin(self) -> str:
@@ -55,19 +55,14 @@ class Served:
         """End it, and return all that it printed on both outputs."""
         self.running.terminate()
         out, err = self.running.communicate(timeout=60)
-        return out + err
+        return f"{out}{err}"
 
 
 @contextmanager
 def serving(folder: Path, **settings: Any) -> Iterator[Served]:
     """Run the process, and end it by its own id."""
-    command = [sys.executable, "-m", "tests.server.console.serving", str(folder), json.dumps(settings)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with warm_process(SCRIPT, str(folder), json.dumps(settings), imports=IMPORTS) as running:
         try:
-            assert running.stdout is not None
-            assert running.stderr is not None
             first = running.stdout.readline()
             assert first.startswith("http://"), running.stderr.read()
             yield Served(int(first.rpartition(":")[2]), running)
@@ -75,20 +70,18 @@ def serving(folder: Path, **settings: Any) -> Iterator[Served]:
             running.kill()
 
 
-def main(folder: Path, *, peers: list[str], **limits: Any) -> None:
-    """Serve until the process is ended."""
+def main(folder: str, settings: str) -> None:
+    """Serve until the process is ended, with limits and a trusted proxy's peers in a JSON object."""
+    limits = json.loads(settings)
+    peers = limits.pop("peers")
     with listening_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         origins = own_origins([f"http://127.0.0.1:{port}", f"http://localhost:{port}"])
         proxy = ProxyHeader(header="x-remote-user", peers=peers)
-        with console(folder, proxy=proxy, limits=RequestLimits(**limits), origins=origins) as made:
+        with console(Path(folder), proxy=proxy, limits=RequestLimits(**limits), origins=origins) as made:
 
             def started(url: str) -> None:
                 sys.stdout.write(url + "\n")
                 sys.stdout.flush()
 
             run_application(made.app, listening, Limits(), started=started)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), **json.loads(sys.argv[2]))

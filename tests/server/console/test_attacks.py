@@ -27,16 +27,16 @@ from tests.server.console.processes import (
 
 
 def raced(consoles: Sequence[Running], tokens: Sequence[dict[str, str]], each: int) -> list[str]:
-    """Two browsers and eight programs ask at once; return how each question ended."""
+    """Two browsers and four programs ask at once; return how each question ended."""
     visitors = [
         Visitor(consoles[n % len(consoles)], tokens[n % len(consoles)][ANALYSTS[n % 4]], browser=n < 2)
-        for n in range(10)
+        for n in range(6)
     ]
 
     def ask(number: int) -> list[str]:
         paths = []
         for n in range(each):
-            asked = question(0.125, 18 + number * each + n, "secretpurpose")
+            asked = question(0.25, 18 + number * each + n, "secretpurpose")
             sent = run(visitors[number], asked, f"{number}-{n}")
             assert sent.status == 303, sent.text
             paths.append(sent.headers["location"])
@@ -51,8 +51,8 @@ def check(ledger: str, states: Sequence[str]) -> None:
     with Ledger.read(ledger) as book:
         entries = book.entries()
         assert book.verify().sound
-    assert [entry.epsilon for entry in entries] == [0.125] * 8, "all of it was spent, and no more"
-    assert states.count("done") == 8
+    assert [entry.epsilon for entry in entries] == [0.25] * 4, "all of it was spent, and no more"
+    assert states.count("done") == 4
 
 
 def test_browsers_and_programs_race_for_the_last_epsilon(tmp_path: Path) -> None:

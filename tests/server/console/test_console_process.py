@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,12 +16,20 @@ from sfumato.server.console.access.token_store import TokenStore
 from tests.server.console.processes import Answered, Running, running
 
 
-@pytest.fixture(name="running")
-def console(tmp_path: Path, key: Ed25519PrivateKey) -> Iterator[Running]:
-    """A console without data of its own process."""
-    (tmp_path / "console.toml").write_text('ledger = "people.ledger"\ntitle = "A town"\n')
-    with running(tmp_path / "console.toml") as made:
-        yield made
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The console's folder."""
+    return tmp_path_factory.mktemp("console")
+
+
+@pytest.fixture(scope="module", name="running")
+def console(folder: Path, made: tuple[Path, Ed25519PrivateKey]) -> Iterator[Running]:
+    """A console without data of its own process, started as people do; it prints nothing of its visitors."""
+    shutil.copy(made[0] / "people.ledger", folder)
+    (folder / "console.toml").write_text('ledger = "people.ledger"\ntitle = "A town"\n')
+    with running(folder / "console.toml", warm=False) as one:
+        yield one
+        assert one.printed() == ""
 
 
 def _cookie(answered: Answered) -> str:
@@ -33,8 +42,8 @@ def _token(answered: Answered) -> str:
     return found[1]
 
 
-def test_people_sign_in_by_a_form_and_out(running: Running, tmp_path: Path) -> None:
-    secret, token = TokenStore(tmp_path / "console" / "tokens").create("carl", tuple(Scope), days=1)
+def test_people_sign_in_by_a_form_and_out(running: Running, folder: Path) -> None:
+    secret, token = TokenStore(folder / "console" / "tokens").create("carl", tuple(Scope), days=1)
     form = running.ask("GET", "/sign-in")
     cookie, csrf = _cookie(form), _token(form)
     policy = form.headers["content-security-policy"]
@@ -60,7 +69,7 @@ def test_people_sign_in_by_a_form_and_out(running: Running, tmp_path: Path) -> N
     assert running.ask("POST", "/members/roles", again, cookie=own, origin=running.origin).status == 403
     right = urlencode({"csrf_token": _token(page), "name": "bo", "role-analyst": "yes"})
     assert running.ask("POST", "/members/roles", right, cookie=own, origin=running.origin).status == 303
-    TokenStore(tmp_path / "console" / "tokens").revoke(token.id)
+    TokenStore(folder / "console" / "tokens").revoke(token.id)
     assert running.ask("GET", "/members", cookie=own).headers["location"] == "/sign-in"
 
 
@@ -70,4 +79,3 @@ def test_wrong_hosts_and_methods_get_nothing(running: Running) -> None:
     assert running.ask("PUT", "/releases").status >= 400
     assert running.ask("GET", "/releases/" + "9" * 5000).status == 404
     assert running.ask("GET", "/releases", authorization="Bearer nonsense").status == 401
-    assert running.printed() == ""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +30,8 @@ from sfumato.server.dap.leader import Leader
 from sfumato.server.dap.leader_work import LeaderWork
 from sfumato.server.dap.party import DapParty, new_parties
 from sfumato.server.dap.upload_limits import UploadLimits
+from tests.server.setting import IMPORTS
+from tests.warm_process import warm_process
 
 __all__ = ["HOUR", "NOW", "Pair", "asked", "parties", "process"]
 
@@ -185,12 +185,9 @@ serve_dap(DapParty.from_file(Path(sys.argv[1])), Path(sys.argv[2]), say=lambda l
 
 
 @contextmanager
-def process(file: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def process(file: Path, folder: Path) -> Iterator[Any]:
     """An aggregator's real process, ended by its own id."""
-    command = [sys.executable, "-c", SERVE, str(file), str(folder)]
-    popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert popen.stdout is not None
-    assert popen.stderr is not None
+    popen = warm_process(SERVE, str(file), str(folder), imports=IMPORTS)
     try:
         first = popen.stdout.readline()
         assert " at http" in first, popen.stderr.read()

@@ -91,7 +91,7 @@ def killed_at(folder: Path, monkeypatch: pytest.MonkeyPatch, stride: int) -> int
     killer, count = Killer(monkeypatch), 0
     for make, interval in ((parties, Interval(HOUR, 1)), (by_leader, None)):
         for after in (False, True):
-            killer.after, at, killed = after, 1 + after, True
+            killer.after, at, killed = after, 1, True
             while killed:
                 where = folder / f"{make.__name__}-{after}-{at}"
                 killed = lived(where, killer, at, make(len(VALUES)), interval)
@@ -106,8 +106,9 @@ def test_killed_at_statements(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.exhaustive
 def test_killed_at_every_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    # To be killed after a statement is to be killed before the next one: so these are all.
     with memory_folder() as folder:
-        assert killed_at(folder, monkeypatch, 1) > 150
+        assert killed_at(folder, monkeypatch, 2) > 75
 
 
 class Processes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from sfumato.ledger import Budget, Ledger, Role
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
 from tests.server.console.office import COUNT
+from tests.server.console.processes import IMPORTS, SERVE
+from tests.warm_process import warm_process
 
 SETTINGS = """
 ledger = "people.ledger"
@@ -30,24 +30,19 @@ first = 8
 """
 
 
-def _started(folder: Path, port: int) -> tuple[subprocess.Popen[str], int]:
-    """Start the console as people do; return it with its port."""
-    main = "from sfumato.cli.main import main; main()"
-    settings = str(folder / "console.toml")
-    command = [sys.executable, "-c", main, "console", "serve", settings, "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
+def _started(folder: Path, port: int) -> tuple[Any, int]:
+    """Start the console; return it with its port."""
+    words = "console", "serve", str(folder / "console.toml"), "--port", str(port)
+    process = warm_process(SERVE, *words, imports=IMPORTS)
     line = process.stdout.readline()
     assert "console at http://localhost:" in line, process.stderr.read()
     return process, int(line.rpartition(":")[2])
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def _kill(process: Any) -> None:
     process.kill()
     process.wait(60)
     for stream in (process.stdout, process.stderr):
-        assert stream is not None
         stream.close()
 
 

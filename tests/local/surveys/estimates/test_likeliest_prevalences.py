@@ -86,7 +86,7 @@ def test_a_matrix_of_two_answers_has_the_interval_of_the_prevalence() -> None:
 
 @pytest.mark.exhaustive
 def test_intervals_of_a_matrix_cover() -> None:
-    rng, runs, held = np.random.default_rng(0), 400, np.zeros(3, int)
+    rng, runs, held = np.random.default_rng(0), 150, np.zeros(3, int)
     shares = np.array([0.7, 0.2, 0.1])
     for _ in range(runs):
         truth = np.array(MATRIX.categories)[rng.choice(3, size=500, p=shares)]
