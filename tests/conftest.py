@@ -15,7 +15,7 @@ from tests.drawing import Drawing
 from tests.forks import command_forks, runner_forks
 from tests.postgres import postgres, postgres_url
 from tests.run_time import RunTime
-from tests.spark import spark_cluster
+from tests.spark import spark, spark_cluster
 from tests.tiers import Tiers
 
 __all__ = [  # fixtures for all tests
@@ -23,6 +23,7 @@ __all__ = [  # fixtures for all tests
     "postgres",
     "postgres_url",
     "runner_forks",
+    "spark",
     "spark_cluster",
 ]
 

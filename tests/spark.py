@@ -26,9 +26,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import pytest
 
@@ -39,7 +39,12 @@ HOST = "127.0.0.1"
 WORKERS = 2
 MEMORY = "1g"
 
-PATIENCE = 120.0
+BRIEF = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""Java's options for minutes: what its compilers, verifier and threads would take is never won back."""
+
+PATIENCE = 300.0
 """Seconds for a process to say that it is there."""
 
 FOUND = {
@@ -61,6 +66,9 @@ SETTINGS = {
 SERVICE = "org.apache.spark.sql.connect.service.SparkConnectService$"
 
 
+_Made = TypeVar("_Made")
+
+
 class NoSpark(Exception):
     """No Spark is installed here."""
 
@@ -76,64 +84,40 @@ def find_home() -> Path:
     return Path(found.origin).parent
 
 
-class Cluster:
-    """A running cluster, from ``with`` to the end of its block; at most one session of a process uses it.
+class Driver:
+    """Spark's driver in this process, from ``with`` to the end of its block; it starts when it is needed.
+
+    A process can have one at a time: that of another place stops when this one's is asked for.
 
     Parameters
     ----------
     memory : str
-        Of each worker, of the executor in it, and of the driver.
+        Of the driver, and of each worker and the executor in it.
+    options : str
+        Java's.
     """
 
-    def __init__(self, *, memory: str = MEMORY) -> None:
+    _running: ClassVar[Driver | None] = None
+
+    def __init__(self, *, memory: str = MEMORY, options: str = "") -> None:
         self.home = find_home()
-        self._memory = memory
-        self._guard: subprocess.Popen[str] | None = None
-        self._session: SparkSession | None = None
-        self._remote: SparkSession | None = None
         self.folder = Path()
         self.url = ""
-        self.master = 0
-        self.workers: list[int] = []
-
-    def __enter__(self) -> Self:
-        pipe = subprocess.PIPE
-        # A session of its own: an interrupt at the keyboard is for the tests, which then let go of it.
-        command = [sys.executable, __file__, str(self.home), self._memory]
-        self._guard = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
-        try:
-            self._listen()
-        except BaseException:
-            self.close()
-            raise
-        return self
+        self._memory = memory
+        self._options = options
+        self._session: SparkSession | None = None
+        self._remote: SparkSession | None = None
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _listen(self) -> None:
-        assert self._guard is not None
-        assert self._guard.stdout is not None
-        line = self._guard.stdout.readline()
-        if not line:
-            raise RuntimeError("the private Spark cluster did not start; its log is above")
-        told = json.loads(line)
-        self.folder, self.url, self.master = Path(told["folder"]), told["url"], told["master"]
-        self.workers = told["workers"]
-
-    def start_worker(self) -> int:
-        """Start one worker more, in the place of one that is gone; return its process."""
-        assert self._guard is not None
-        assert self._guard.stdin is not None
-        self._guard.stdin.write("worker\n")
-        self._guard.stdin.flush()
-        self._listen()
-        return self.workers[-1]
-
     def session(self) -> SparkSession:
         """Return the driver's session in this process."""
         if self._session is None:
+            if Driver._running is not None:
+                Driver._running.stop()
             os.environ.update(environment(self.home, self.folder))
+            Driver._running = self
             self._session = self._driver()
         return self._session
 
@@ -146,6 +130,8 @@ class Cluster:
             "spark.executor.memory": self._memory,
             "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
         }
+        if self._options:
+            settings |= {f"spark.{where}.extraJavaOptions": self._options for where in ("driver", "executor")}
         for name, value in settings.items():
             builder = builder.config(name, value)
         session: SparkSession = builder.getOrCreate()
@@ -167,30 +153,93 @@ class Cluster:
         made: SparkSession = builder.create()
         return made
 
-    def close(self) -> None:
-        """End the sessions, let go of the cluster and wait until it is gone."""
+    def stop(self) -> None:
+        """End the sessions; one that is asked for again starts anew."""
         try:
             for session in (self._remote, self._session):
                 if session is not None:
                     session.stop()
         finally:
             self._remote = self._session = None
+            if Driver._running is self:
+                Driver._running = None
+
+    def close(self) -> None:
+        """End what runs here."""
+        self.stop()
+
+
+class Cluster(Driver):
+    """A running cluster, from ``with`` to the end of its block; at most one session of a process uses it."""
+
+    def __init__(self, *, memory: str = MEMORY, options: str = "") -> None:
+        super().__init__(memory=memory, options=options)
+        self._guard: subprocess.Popen[str] | None = None
+        self.master = 0
+        self.workers: list[int] = []
+
+    def __enter__(self) -> Self:
+        pipe = subprocess.PIPE
+        # A session of its own: an interrupt at the keyboard is for the tests, which then let go of it.
+        command = [sys.executable, __file__, str(self.home), self._memory, self._options]
+        self._guard = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+        try:
+            self._listen()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _listen(self) -> None:
+        assert self._guard is not None
+        assert self._guard.stdout is not None
+        line = self._guard.stdout.readline()
+        if not line:
+            raise RuntimeError("the private Spark cluster did not start; its log is above")
+        told = json.loads(line)
+        self.folder, self.url, self.master = Path(told["folder"]), told["url"], told["master"]
+        self.workers = told["workers"]
+
+    def start_worker(self) -> int:
+        """Start one worker more, in the place of one that is gone; return its process."""
+        assert self._guard is not None
+        assert self._guard.stdin is not None
+        self._guard.stdin.write("worker\n")
+        self._guard.stdin.flush()
+        self._listen()
+        return self.workers[-1]
+
+    def close(self) -> None:
+        """End the sessions, let go of the cluster and wait until it is gone."""
+        try:
+            self.stop()
+        finally:
             guard, self._guard = self._guard, None
             if guard is not None:
                 guard.communicate()
 
 
-@pytest.fixture(scope="session")
-def spark_cluster() -> Iterator[Cluster]:
-    """Return one private cluster for the session (each worker's own); skip without Spark, but fail in CI."""
+def _found(make: Callable[[], _Made]) -> _Made:
+    """Return what a fixture makes; without Spark skip the test, but in CI fail."""
     try:
-        cluster = Cluster()
+        return make()
     except NoSpark as missing:
         if os.environ.get("CI"):
             pytest.fail(str(missing))
         pytest.skip(str(missing))
-    with cluster:
+
+
+@pytest.fixture(scope="session")
+def spark_cluster() -> Iterator[Cluster]:
+    """Return one private cluster for the session (each worker's own); skip without Spark, but fail in CI."""
+    with _found(lambda: Cluster(options=BRIEF)) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def spark(spark_cluster: Cluster) -> Driver:
+    """Return the same, for what is not about its workers."""
+    return spark_cluster
 
 
 def environment(home: Path, folder: Path) -> dict[str, str]:
@@ -208,10 +257,10 @@ def environment(home: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def guard(home: Path, memory: str) -> None:
+def guard(home: Path, memory: str, options: str) -> None:
     """Start a cluster, say where it is, add a worker for each line read, stop it when input ends."""
     folder = Path(tempfile.mkdtemp(prefix="sfumato-spark-"))
-    around = {**os.environ, **environment(home, folder)}
+    around = {**os.environ, **environment(home, folder), "SPARK_DAEMON_JAVA_OPTS": options}
     started: list[subprocess.Popen[bytes]] = []
 
     def start(role: str, *arguments: str) -> Path:
@@ -276,4 +325,4 @@ def _said(log: Path, words: re.Pattern[str], process: subprocess.Popen[bytes]) -
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        guard(Path(sys.argv[1]), sys.argv[2])
+        guard(Path(sys.argv[1]), *sys.argv[2:])

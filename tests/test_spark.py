@@ -19,8 +19,8 @@ _ROOT = Path(__file__).parents[1]
 
 _OWNER = """
 import sys
-from tests.spark import Cluster
-with Cluster() as cluster:
+from tests.spark import BRIEF, Cluster
+with Cluster(options=BRIEF) as cluster:
     print(cluster.folder, cluster._guard.pid, cluster.master, *cluster.workers, flush=True)
     sys.stdin.read()
 """

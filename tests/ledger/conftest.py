@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+from tests.postgres import Cluster
 
 At: TypeAlias = Callable[[str], Any]
 """From a name to a place for a ledger of that name."""
@@ -54,13 +55,25 @@ def open_ledger(opener: Callable[..., Ledger]) -> Callable[..., Ledger]:
     return opener
 
 
+@pytest.fixture(scope="session")
+def schemas(postgres: Cluster) -> Callable[[], At]:
+    """Return what makes places in one database: schemas that no other test has."""
+    url, numbers = postgres.database(), itertools.count(1)
+
+    def make() -> At:
+        number = next(numbers)
+        return lambda name: f"{url}?schema={name}_{number}"
+
+    return make
+
+
 @pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.postgres)])
 def at(request: pytest.FixtureRequest, tmp_path: Path) -> At:
-    """Return places for ledgers, in a folder or in schemas of one new database: each test runs on both."""
+    """Return places for ledgers, in a folder or in schemas of a database: each test runs on both."""
     if request.param == "file":
         return lambda name: tmp_path / name
-    url = request.getfixturevalue("postgres_url")
-    return lambda name: f"{url}?schema={name}"
+    made: At = request.getfixturevalue("schemas")()
+    return made
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import sfumato as sf
@@ -45,8 +46,13 @@ def towns(count: int) -> Any:
     return pa.table({"who": list(rows), "town": town, "age": [20.0 + row % 60 for row in rows]})
 
 
-def kinds_of_pages(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
-    """Yield each kind of page with its name."""
+@cache
+def kinds_of_pages(language: str) -> tuple[tuple[str, report.ReleasePage], ...]:
+    """Return each kind of page with its name; they take seconds to make."""
+    return tuple(_kinds_of_pages(language))
+
+
+def _kinds_of_pages(language: str) -> Iterator[tuple[str, report.ReleasePage]]:
     with sf.connect(towns(12), privacy_unit="who", epsilon=9, delta=1e-5) as session:
         answer = session.sql(GROUPS)
         yield "release", report.release(answer, ledger=session.ledger, language=language)

@@ -36,13 +36,15 @@ def long_table(language: str = "en") -> report.ReleasePage:
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_axe_finds_nothing_on_any_kind_of_page(browser: Browser, tmp_path: Path, language: str) -> None:
+    """The other language's texts are longer: what they may break is on a telephone."""
     found = {}
+    widths = (360, 1200) if language == "en" else (360,)
     for name, page in kinds_of_pages(language):
-        for width in (360, 1200):
+        browser.open(written(page, tmp_path))
+        for width in widths:
             browser.resize(width)
-            browser.open(written(page, tmp_path))
             found[name, width] = browser.violations()
-    assert len(found) >= 28
+    assert len(found) >= 14 * len(widths)
     assert {name: each for name, each in found.items() if each} == {}
 
 

@@ -14,7 +14,7 @@ import pytest
 from sfumato import local
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.local import Domain, RandomizedResponse, Rappor
-from tests.spark import Cluster
+from tests.spark import Cluster, Driver
 
 pytestmark = pytest.mark.spark
 
@@ -22,8 +22,8 @@ ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))
 
 
 @pytest.fixture(params=["classic", "connect"])
-def session(request: pytest.FixtureRequest, spark_cluster: Cluster) -> Any:
-    return spark_cluster.session() if request.param == "classic" else spark_cluster.remote()
+def session(request: pytest.FixtureRequest, spark: Driver) -> Any:
+    return spark.session() if request.param == "classic" else spark.remote()
 
 
 def single(rows: Any, protocol: Any = ORACLE) -> bytes:
@@ -64,8 +64,8 @@ def test_any_protocol_and_other_columns(session: Any) -> None:
     assert "secret" not in str(told.value)
 
 
-def test_a_stopped_session_is_told(spark_cluster: Cluster) -> None:
-    remote = spark_cluster.new_remote()
+def test_a_stopped_session_is_told(spark: Driver) -> None:
+    remote = spark.new_remote()
     frame = remote.createDataFrame(pa.table({"report": [b"ab"]}), schema="report BINARY").filter(
         "report > X'00'"
     )

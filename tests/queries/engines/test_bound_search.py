@@ -26,7 +26,7 @@ from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
 from tests.queries.tables_in_postgres import load
 from tests.queries.tables_in_spark import frame
-from tests.spark import Cluster as SparkCluster
+from tests.spark import Driver
 
 _SECRET = bytes(range(32))
 _REALS = [
@@ -122,8 +122,8 @@ def test_postgres_counts_and_answers_as_duckdb_does(postgres: Cluster) -> None:
 
 
 @pytest.mark.spark
-def test_spark_counts_as_duckdb_does(spark_cluster: SparkCluster) -> None:
-    session = spark_cluster.session()
+def test_spark_counts_as_duckdb_does(spark: Driver) -> None:
+    session = spark.session()
     engine = SparkEngine(SparkSource(session, {"data": frame(session, _odd())}))
     few = ["SUM(i)", "SUM(x)"], [""]  # a query of two steps each; whole numbers and floats are all there is
     try:
@@ -133,6 +133,6 @@ def test_spark_counts_as_duckdb_does(spark_cluster: SparkCluster) -> None:
 
 
 @pytest.mark.spark
-def test_spark_answers_as_duckdb_does(spark_cluster: SparkCluster) -> None:
+def test_spark_answers_as_duckdb_does(spark: Driver) -> None:
     ask = _ASK.replace("MEDIAN(x) AS m, SUM(i) AS t, VAR_POP(i) AS v, CORR(x, i) AS c, ", "")
-    assert _answers(frame(spark_cluster.session(), _people()), ask) == _answers(_people(), ask)
+    assert _answers(frame(spark.session(), _people()), ask) == _answers(_people(), ask)

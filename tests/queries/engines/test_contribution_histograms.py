@@ -24,7 +24,7 @@ from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
 from tests.queries.tables_in_postgres import load
 from tests.queries.tables_in_spark import frame
-from tests.spark import Cluster as SparkCluster
+from tests.spark import Driver
 
 # limits that no unit reaches: which of its rows an engine chooses is its own
 _TEXT = (
@@ -84,8 +84,8 @@ def test_cells_on_postgresql(postgres: Cluster) -> None:
 
 
 @pytest.mark.spark
-def test_cells_on_spark(spark_cluster: SparkCluster) -> None:
-    session = spark_cluster.session()
+def test_cells_on_spark(spark: Driver) -> None:
+    session = spark.session()
     engine = SparkEngine(SparkSource(session, {"data": frame(session, _visits())}))
     counts = _TEXT.partition("SUM(")[0].rstrip(", ") + " FROM data GROUP BY town"
     few = ((counts, {"town": ["a", "c", None]}), (_ALL_ROWS, None))  # a histogram takes Spark some time

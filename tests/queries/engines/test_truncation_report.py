@@ -28,7 +28,7 @@ from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
 from tests.queries.tables_in_postgres import load
 from tests.queries.tables_in_spark import frame
-from tests.spark import Cluster as SparkCluster
+from tests.spark import Driver
 
 _SELECT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-6, truncation_epsilon=0.5, {}) {}"
 _VALUES = (
@@ -228,9 +228,9 @@ def test_counts_on_postgresql(postgres: Cluster) -> None:
 
 
 @pytest.mark.spark
-def test_counts_on_spark(spark_cluster: SparkCluster) -> None:
+def test_counts_on_spark(spark: Driver) -> None:
     rows = _visits(60, 8)
-    session = spark_cluster.session()
+    session = spark.session()
     engine = SparkEngine(SparkSource(session, {"data": frame(session, _table(rows))}))
     try:
         assert _counts(engine, _ASKED[:1]) == _expected(rows)[:1]  # a job takes Spark some time

@@ -5,13 +5,16 @@ What is to be pressed or filled in is found by the words that stand on the page,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from tests.browser import Browser, needed
 
-__all__ = ["Visitor"]
+__all__ = ["WIDTHS", "Visitor"]
+
+WIDTHS: Final = (360, 1200)
+"""Of a telephone and of a desk, in pixels."""
 
 _MOST: Final = 120
 """Maximum number of times that Tab is pressed for one thing."""
@@ -37,9 +40,15 @@ _PAGE: Final = "return document.documentElement"
 _WHOLE: Final = "return document.readyState === 'complete' ? document.documentElement : null"
 _SECONDS: Final = 60
 _TEXT: Final = "return document.body.innerText"
-_STOPS: Final = """
+_SOME: Final = """
 const some = "a[href], button, input, select, textarea, [tabindex='0']";
-window.stops = [...document.querySelectorAll(some)].filter(each => each.type !== "hidden");
+const stops = [...document.querySelectorAll(some)].filter(each => each.type !== "hidden");
+"""
+_AHEAD: Final = f"""{_SOME}
+return Math.max(0, stops.indexOf(arguments[0]) - stops.indexOf(document.activeElement));
+"""
+_STOPS: Final = f"""{_SOME}
+window.stops = stops;
 return stops.map(each => each.outerHTML.slice(0, 80));
 """
 _STOP: Final = """
@@ -150,11 +159,11 @@ class Visitor:
         self.press("Sign out")
         self.name = ""
 
-    def violations(self) -> list[str]:
+    def violations(self, widths: Sequence[int] = WIDTHS) -> list[str]:
         """Return what axe has against this page, on a telephone and on a desk."""
         found = []
         with self._scripts():
-            for width in (360, 1200):
+            for width in widths:
                 self.browser.resize(width)
                 found += [f"{width}: {each}" for each in self.browser.violations()]
         return found
@@ -189,7 +198,9 @@ class Visitor:
         return self.browser.run(_PRESSED, *links)
 
     def _reach(self, thing: Any) -> None:
-        """Press Tab until something has the focus."""
+        """Press Tab until something has the focus: first as often as the order of the page says."""
+        if ahead := self.browser.run(_AHEAD, thing):
+            self.browser.press(self.keys.TAB * ahead)
         for _ in range(_MOST):
             if self.browser.run(_FOCUS) == thing:
                 return

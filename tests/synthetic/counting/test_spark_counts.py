@@ -13,7 +13,7 @@ from sfumato.synthetic import Marginals, TableDomain
 from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.queries.tables_in_spark import frame
 from tests.run_time import run_time
-from tests.spark import Cluster
+from tests.spark import Driver
 from tests.synthetic.counting.cells import cells, rows_of
 
 pytestmark = pytest.mark.spark
@@ -26,8 +26,8 @@ _SHARPEST = {"texts", "many texts", "whole numbers", "ages as floats", "uneven b
 
 
 @pytest.fixture
-def session(spark_cluster: Cluster) -> Any:
-    return spark_cluster.session()
+def session(spark: Driver) -> Any:
+    return spark.session()
 
 
 def test_each_value_is_in_the_cell_that_it_has_in_memory(session: Any) -> None:

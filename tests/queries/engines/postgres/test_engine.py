@@ -54,7 +54,7 @@ def database(url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_answers_are_those_of_duckdb(
     seed: int, url: str, database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +98,7 @@ def _fuzz(seed: int, url: str, database: psycopg.Connection[Any]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_one_unit_moves_no_answer_by_more_than_declared(
     seed: int, url: str, database: psycopg.Connection[Any]
 ) -> None:

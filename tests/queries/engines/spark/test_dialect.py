@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.queries.engines.spark.dialect import SPARK
-from tests.spark import Cluster
+from tests.spark import Driver
 
 _END = 2**62
 _MACROS = {
@@ -83,8 +83,8 @@ def test_parts_of_sums_beyond_any_table_end_at_their_limits() -> None:
 
 
 @pytest.mark.spark
-def test_spark_has_the_same_sums(spark_cluster: Cluster) -> None:
-    session = spark_cluster.session()
+def test_spark_has_the_same_sums(spark: Driver) -> None:
+    session = spark.session()
     for reach in (2**62, 2**48):
         data, expected = _table(reach)
         session.createDataFrame(data, schema="g BIGINT, v BIGINT").createOrReplaceTempView("sums_of_parts")

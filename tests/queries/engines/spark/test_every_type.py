@@ -15,7 +15,7 @@ from sfumato.queries.plan.query import AggregationJob, Scan
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.queries.every_type import violations
-from tests.spark import Cluster
+from tests.spark import Driver
 
 pytestmark = pytest.mark.spark
 
@@ -50,12 +50,12 @@ _NO_UNITS = {
 
 
 @pytest.fixture
-def typed(spark_cluster: Cluster) -> Any:
+def typed(spark: Driver) -> Any:
     """A table with a column of each type; its rows are a person each, and all values are there twice."""
     texts = {**_values(0, _CARRIED), **_values(len(_CARRIED), _UNITS_ALONE)}
     rows = pa.table({name: pa.array(values, pa.string()) for name, values in texts.items()})
     items = [_read(name, type_) for name, type_ in zip(texts, [*_CARRIED, *_UNITS_ALONE], strict=True)]
-    session = spark_cluster.session()
+    session = spark.session()
     person = pa.array(range(rows.num_rows), pa.int64())
     return session.createDataFrame(rows.append_column("person", person)).selectExpr("person", *items)
 
@@ -83,8 +83,8 @@ def test_every_type_is_carried_exactly(typed: Any) -> None:
         assert violations(engine, _values(len(_CARRIED), _UNITS_ALONE)) == []
 
 
-def test_what_has_no_order_is_refused_by_name(spark_cluster: Cluster) -> None:
-    session = spark_cluster.session()
+def test_what_has_no_order_is_refused_by_name(spark: Driver) -> None:
+    session = spark.session()
     items = [f"{value} AS c{at}" for at, value in enumerate(_NO_UNITS.values())]
     rows = session.range(4).selectExpr(
         "id AS person", *items, "named_struct('map', 1, 'variant', id) AS named"

@@ -16,7 +16,7 @@ import sfumato
 from sfumato.errors import EngineError, LedgerMismatch, ParameterError, SchemaError, SourceError
 from tests.queries.tables_in_spark import frame
 from tests.run_time import run_time
-from tests.spark import Cluster
+from tests.spark import Cluster, Driver
 
 pytestmark = pytest.mark.spark
 
@@ -34,8 +34,8 @@ FROM data GROUP BY state ORDER BY state"""
 
 
 @pytest.fixture(params=["classic", "connect"])
-def session(request: pytest.FixtureRequest, spark_cluster: Cluster) -> Any:
-    return spark_cluster.session() if request.param == "classic" else spark_cluster.remote()
+def session(request: pytest.FixtureRequest, spark: Driver) -> Any:
+    return spark.session() if request.param == "classic" else spark.remote()
 
 
 def _open(source: object, **changes: Any) -> sfumato.Session:
@@ -134,9 +134,9 @@ def test_what_does_not_go_together_is_refused(session: Any) -> None:
 
 
 def _visits(session: Any) -> Any:
-    """Rows that take seconds to make; every unit is in too many groups, with too many rows in each."""
-    return session.range(0, 900_000, 1, 12).selectExpr(
-        "id % 30000 AS person",
+    """Rows that take seconds to make; every unit is in too many groups."""
+    return session.range(0, 300_000, 1, 12).selectExpr(
+        "id % 10000 AS person",
         "concat('place ', (id * 7) % 31) AS state",
         "CAST(xxhash64(id) & 127 AS DOUBLE) AS income",
     )
@@ -171,10 +171,10 @@ def _underway(tracker: Any) -> bool:
 
 
 def test_a_session_that_cannot_answer_is_told_before_anything_is_charged(
-    spark_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server may take no rows from its clients, for instance."""
-    session = spark_cluster.session().newSession()
+    session = spark.session().newSession()
     rows = frame(session, pa.table({"person": [1, 2, 3]}))
 
     def refused(*_: object) -> None:
