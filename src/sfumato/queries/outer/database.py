@@ -97,7 +97,7 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     >>> check('SELECT "n" + 1 AS "more" FROM "answer"', {"answer": pa.schema([("n", pa.int64())])})
     more: int64
     """
-    with opened({name: schema.empty_table() for name, schema in schemas.items()}, kept=True) as connection:
+    with opened({name: schema.empty_table() for name, schema in schemas.items()}, shared=True) as connection:
         return columns_of(connection, sql)
 
 
@@ -187,7 +187,7 @@ def opened(
     *,
     seconds: float = _SECONDS,
     settings: Sequence[str] = (),
-    kept: bool = False,
+    shared: bool = False,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the locked database over tables, for some seconds.
 
@@ -198,7 +198,7 @@ def opened(
         After which what runs there is given up.
     settings : sequence of str
         Further settings.
-    kept : bool
+    shared : bool
         Whether the database is the thread's own, made once: for statements over tables without released
         rows, which would otherwise wait for a new database each time. Else it is made for these tables.
 
@@ -206,7 +206,7 @@ def opened(
     ------
     duckdb.DuckDBPyConnection
     """
-    with _kept(settings) if kept else _locked(settings) as connection:
+    with _shared(settings) if shared else _locked(settings) as connection:
         for name, table in tables.items():
             connection.register(name, table)
         timer = threading.Timer(seconds, connection.interrupt)
@@ -228,24 +228,24 @@ def _locked(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-class _Kept(threading.local):
+class _Databases(threading.local):
     """The databases of one thread, by their process and settings."""
 
     def __init__(self) -> None:
         self.databases: dict[tuple[int, tuple[str, ...]], duckdb.DuckDBPyConnection] = {}
 
 
-_KEPT: Final = _Kept()
+_DATABASES: Final = _Databases()
 
 
-def _kept(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
+def _shared(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
     """Open the thread's database anew: whatever is registered goes when this connection is closed."""
     key = os.getpid(), tuple(settings)
     with suppress(duckdb.Error, KeyError):
-        _KEPT.databases[key].execute("SELECT 1")  # an internal error of DuckDB ends a database
-        return _KEPT.databases[key].cursor()
-    _KEPT.databases[key] = _locked(settings)
-    return _KEPT.databases[key].cursor()
+        _DATABASES.databases[key].execute("SELECT 1")  # an internal error of DuckDB ends a database
+        return _DATABASES.databases[key].cursor()
+    _DATABASES.databases[key] = _locked(settings)
+    return _DATABASES.databases[key].cursor()
 
 
 def _rounded(table: pa.Table) -> pa.Table:

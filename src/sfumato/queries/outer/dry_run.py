@@ -67,7 +67,7 @@ def dry_run(tree: exp.Expr, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """
     written, wide = text_of(tree), _written(_wide, tree)
     empty = {name: schema.empty_table() for name, schema in schemas.items()}
-    with opened(empty, settings=_SETTINGS, kept=True) as connection:
+    with opened(empty, settings=_SETTINGS, shared=True) as connection:
         columns = columns_of(connection, written)
         _check_mixed(connection, tree)
         for sql in (written, *([wide] if wide else [])):

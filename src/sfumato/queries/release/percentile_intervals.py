@@ -93,9 +93,9 @@ def percentile_interval(
     -----
     Guarantee: the coverage is asymptotic. It tends to the level where the noise is small beside the sums that
     the function is made from, so that it is nearly linear there. At the level 0.95 the worst coverage of
-    VAR_POP and CORR over the grid of ``tests/queries/release/test_percentile_intervals.py`` (six shapes of
-    rows, 20 to 3,000 units, epsilon 1, three noises, 4,000 draws each: a standard error is 0.0034) was 0.946,
-    for a variance of 20 units at both bounds. A twentieth of ``miss`` is left for the points:
+    VAR_POP and CORR over six shapes of rows, 20 to 3,000 units and three noises at epsilon 1 (4,000 draws:
+    a standard error is 0.0034) was 0.946, for a variance of 20 units at both bounds; a part of that grid is
+    ``tests/queries/release/test_percentile_intervals.py``. A twentieth of ``miss`` is left for the points:
     for linear functions in which the first sum has as much noise as the others, an end has a tail
     probability of 0.0210 to 0.0275 where 0.025 is meant. Where a function is undefined at a point, this
     counts as beyond either end.

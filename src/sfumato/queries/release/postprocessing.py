@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -85,13 +86,23 @@ def evaluate(table: pa.Table, expressions: Sequence[Expression]) -> list[pa.Chun
     below = ", ".join(f"{render(e, columns, DUCKDB)} AS x{i}" for i, e in enumerate(expressions))
     above = ", ".join(f"{DUCKDB.canonical(f'x{i}', e.type)} AS p{i}" for i, e in enumerate(expressions))
     numbered = table.rename_columns(list(place.values())).append_column("i", pa.array(range(table.num_rows)))
-    with _database(os.getpid()).cursor() as connection:
+    with _opened() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("answer", numbered)
         select = f"SELECT {above} FROM (SELECT {below}, i FROM answer) ORDER BY i"  # noqa: S608 - rendered
         made = connection.sql(select)
         found = made.to_arrow_table()
     return [found[f"p{i}"].cast(ARROW_TYPES[e.type]) for i, e in enumerate(expressions)]
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to the empty database."""
+    with suppress(duckdb.Error):
+        connection = _database(os.getpid()).cursor()
+        connection.execute("SELECT 1")  # an internal error of DuckDB ends a database
+        return connection
+    _database.cache_clear()
+    return _database(os.getpid()).cursor()
 
 
 @cache

@@ -40,7 +40,7 @@ s IN ('abc', ''); i BETWEEN j AND 5; x NOT BETWEEN 0 AND y; d BETWEEN '2000-01-0
 s LIKE 'a%'; s NOT LIKE '_'; s || t; CONCAT(s, t, s); CASE WHEN i > 0 THEN i ELSE x END
 CASE i WHEN 0 THEN 'zero' WHEN 1 THEN 'one' END; IF(b, i, j); COALESCE(i, j, 3); IFNULL(x, i)
 NULLIF(i, j); NULLIF(x, 0.5); GREATEST(i, j); LEAST(x, i, 5); LEAST(GREATEST(x, 0), 100); ABS(i); ABS(x)
-SIGN(i); SIGN(x); ROUND(x); ROUND(x, 15); ROUND(i, 2); FLOOR(x); CEIL(i); SQRT(x); SQRT(i); EXP(x)
+SIGN(i); SIGN(x); ROUND(x); ROUND(x, 15); ROUND(i, 2); FLOOR(x); CEIL(i); CEIL(x); SQRT(x); SQRT(i); EXP(x)
 EXP(i); LN(x); LN(i); LOG10(x); POWER(x, y); POWER(i, j); POWER(x, 0.5); POWER(0, -1); LOWER(s)
 UPPER(s); TRIM(s); LENGTH(s); SUBSTR(s, 1); SUBSTR(s, 1000000); SUBSTR(s, 2, 1000000); STARTS_WITH(s, t)
 CAST(i AS STRING); CAST(x AS INT64); CAST(i AS FLOAT64); CAST(s AS INT64); CAST(s AS FLOAT64)
