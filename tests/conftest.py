@@ -12,13 +12,14 @@ import pytest
 from tests.cost import Cost
 from tests.docstrings import Docstrings
 from tests.drawing import Drawing
-from tests.forks import command_forks, runner_forks
+from tests.forks import _end_servers, command_forks, runner_forks
 from tests.postgres import postgres, postgres_url
 from tests.run_time import RunTime
 from tests.spark import spark, spark_cluster
 from tests.tiers import Tiers
 
 __all__ = [  # fixtures for all tests
+    "_end_servers",
     "command_forks",
     "postgres",
     "postgres_url",

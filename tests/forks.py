@@ -1,18 +1,23 @@
-"""Processes that need not import what they use: one interpreter imports it once, and forks for each.
+"""Processes that need not import what they use: they are forked from one that has imported it.
 
-Each fork is a process of its own, with its own arguments, folder, environment and standard streams, and ends
-as an interpreter does. What a process imports, and how long that takes, is not seen here.
+A fork is a process of its own, with its own arguments, folder, environment and standard streams, and a child
+of this one; it prints, is killed, ends and costs as an interpreter does that was started for its code. What a
+process imports, and how long that takes, is not seen here. Only Linux has what this needs.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Self
@@ -20,131 +25,109 @@ from typing import Self
 import pytest
 from _pytest.config import default_plugins
 
-__all__ = ["COMMAND", "Fork", "Forks", "command_forks", "runner_forks"]
+__all__ = ["COMMAND", "Fork", "Forks", "command_forks", "runner_forks", "server_fork"]
 
-SERVER = """
-import contextlib, gc, importlib, json, os, sys
-for name in sys.argv[1:]:
-    with contextlib.suppress(ModuleNotFoundError) if name.endswith("?") else contextlib.nullcontext():
-        importlib.import_module(name.rstrip("?"))
-gc.freeze()
-asked = None
-for line in iter(sys.stdin.readline, ""):
-    request = json.loads(line)
-    if "wait" in request:
-        print(os.waitstatus_to_exitcode(os.waitpid(request["wait"], 0)[1]), flush=True)
-        continue
-    child = os.fork()
-    if not child:
-        asked = request
-        break
-    print(child, flush=True)
-if asked is not None:
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for number, name in enumerate(asked["streams"], 1):
-        os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
-    sys.stdin = open(0, closefd=False)
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    os.chdir(asked["folder"])
-    sys.path[:0] = asked["path"]
-    sys.argv = asked["words"]
-    exec(asked["code"], {"__name__": "__main__"})
-"""
-
+SERVER = Path(__file__).with_name("fork_server.py")
+BECOME_THE_PARENT = 36
+"""Linux's PR_SET_CHILD_SUBREAPER: grandchildren whose parent has ended are this process's children."""
 
 COMMAND = "from sfumato.cli.main import main; main()"
 """Of `command_forks`: what runs ``sfumato``."""
 
 
 class Fork:
-    """A process that was started: a context, which kills it if it runs still.
+    """A process that was started, with the part of `subprocess.Popen`'s interface that tests use.
+
+    As a context it is killed at the end, if it runs still.
 
     Parameters
     ----------
-    server : subprocess.Popen
-        Whose fork it is.
+    pid : int
     words : sequence of str
         Its command line.
-    streams : sequence of path
-        Where standard output and standard error go; where the first is a named pipe, it is read at once.
+    outputs : sequence of int
+        Descriptors from which standard output and standard error are read.
     """
 
-    def __init__(self, server: subprocess.Popen[str], words: Sequence[str], streams: Sequence[Path]) -> None:
-        self._server, self._words, self._streams = server, words, streams
-        assert server.stdout is not None
-        self.pid = int(server.stdout.readline())
+    def __init__(self, pid: int, words: Sequence[str], outputs: Sequence[int]) -> None:
+        self.pid, self._words = pid, words
         self.returncode: int | None = None
-        self.stdout = streams[0].open(encoding="utf-8") if streams[0].is_fifo() else None
+        self._held = os.pidfd_open(pid)
+        self.stdout, self.stderr = (os.fdopen(each, encoding="utf-8") for each in outputs)
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless its end was waited for."""
         if self.returncode is None:
-            os.kill(self.pid, number)
+            signal.pidfd_send_signal(self._held, number)
 
-    def wait(self) -> int:
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout: float | None = None) -> int:
         """Return its exit code, once it has ended."""
         if self.returncode is None:
-            assert self._server.stdout is not None
-            print(json.dumps({"wait": self.pid}), file=self._server.stdin, flush=True)
-            self.returncode = int(self._server.stdout.readline())
+            if not select.select([self._held], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(list(self._words), timeout or 0.0)
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            os.close(self._held)
         return self.returncode
 
     def line(self) -> str:
-        """Return the next line of a piped standard output; where there is none, what was wrong is raised."""
-        assert self.stdout is not None
+        """Return the next line of standard output; where there is none, what was wrong is raised."""
         line = self.stdout.readline()
-        assert line, self._streams[1].read_text(encoding="utf-8")
+        assert line, self.stderr.read()
         return line
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read both outputs to their end, and wait."""
+        with self.stdout, self.stderr, ThreadPoolExecutor(1) as pool:
+            errors = pool.submit(self.stderr.read)
+            found = self.stdout.read(), errors.result()
+        self.wait(timeout)
+        return found
 
     def ended(self) -> subprocess.CompletedProcess[str]:
         """Wait for its end; return how it ended, and what it wrote."""
-        out = "" if self.stdout is None else self.stdout.read()
-        code = self.wait()
-        if self._streams[0].is_file():
-            out = self._streams[0].read_text(encoding="utf-8")
-        err = self._streams[1].read_text(encoding="utf-8")
-        return subprocess.CompletedProcess(list(self._words), code, out, err)
+        out, err = self.communicate()
+        return subprocess.CompletedProcess(list(self._words), self.wait(), out, err)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.send_signal(signal.SIGKILL)
+        self.kill()
         self.wait()
-        if self.stdout is not None:
-            self.stdout.close()
+        self.stdout.close()
+        self.stderr.close()
 
 
 class Forks:
-    """One interpreter with imported modules; a context, which ends it.
+    """One process with imported modules, which is started when it is needed; a context, which ends it.
 
     Parameters
     ----------
-    *modules : str
-        What it imports; what may not be installed has a question mark behind it.
+    imports : str
+        Code that imports.
     """
 
-    def __init__(self, *modules: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="forks-")
-        self._server = subprocess.Popen(
-            [sys.executable, "-c", SERVER, *modules],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        self._started = 0
+    def __init__(self, imports: str = "") -> None:
+        self._imports = imports
+        self._socket: socket.socket | None = None
 
     def start(
         self,
         code: str,
         *words: str,
+        imports: str = "",
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
         path: Sequence[Path] = (),
         stdout: Path | None = None,
-        piped: bool = False,
     ) -> Fork:
         """Start code in a fork.
 
@@ -154,6 +137,8 @@ class Forks:
             What it executes as its main program.
         *words : str
             Its command line, the program's name first.
+        imports : str
+            Code that imports more, once for all forks.
         folder : path, optional
             Where; here by default.
         environment : mapping, optional
@@ -161,34 +146,67 @@ class Forks:
         path : sequence of path
             What it looks for modules in before all else.
         stdout : path, optional
-            Where standard output goes; by default into a file of its own.
-        piped : bool
-            Whether standard output is read while it runs.
+            Where standard output goes, in place of a pipe.
         """
-        self._started += 1
-        own = [Path(self._folder.name) / f"{self._started}.{name}" for name in ("out", "err")]
-        streams = [stdout or own[0], own[1]]
-        if piped:
-            os.mkfifo(streams[0])
-        asked = {
+        request = {
             "code": code,
             "words": words,
+            "imports": f"{self._imports}\n{imports}",
             "folder": str(folder or Path.cwd()),
             "environment": dict(os.environ if environment is None else environment),
             "path": [str(each) for each in path],
-            "streams": [str(each) for each in streams],
         }
-        print(json.dumps(asked), file=self._server.stdin, flush=True)
-        return Fork(self._server, words, streams)
+        server = self._socket or self._opened()
+        err = os.pipe()
+        out = (
+            os.pipe()
+            if stdout is None
+            else (os.open(os.devnull, os.O_RDONLY), os.open(stdout, os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
+        )
+        socket.send_fds(server, [json.dumps(request).encode()], [out[1], err[1]])
+        pid = int(server.recv(100) or b"0")
+        for writing in (out[1], err[1]):
+            os.close(writing)
+        assert pid, "the process that is forked has failed"
+        return Fork(pid, words, (out[0], err[0]))
+
+    def _opened(self) -> socket.socket:
+        """Start the process that is forked; return the socket that it listens to."""
+        ctypes.CDLL(None, use_errno=True).prctl(BECOME_THE_PARENT, 1, 0, 0, 0)
+        self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            self._server = subprocess.Popen(
+                [sys.executable, str(SERVER), str(other.fileno())],
+                pass_fds=[other.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            )
+        return self._socket
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._server as server:
-            assert server.stdin is not None
-            server.stdin.close()
-        self._folder.cleanup()
+        if self._socket is not None:
+            self._socket.close()
+            self._server.wait(60)
+
+
+@functools.cache
+def _servers() -> Forks:
+    return Forks()
+
+
+def server_fork(code: str, *words: str, imports: str) -> Fork:
+    """Start a service, or another long process of the package, in a fork that has done these imports."""
+    return _servers().start(code, "-c", *words, imports=imports)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_servers() -> Iterator[None]:
+    yield
+    if _servers.cache_info().currsize:
+        _servers().__exit__()
 
 
 @pytest.fixture(scope="session")
@@ -197,18 +215,29 @@ def command_forks() -> Iterator[Forks]:
     names = ("commands", "sql", "ledger", "dap", "local", "shuffle")
     ours = [f"sfumato.cli.{name}" for name in names]
     # What pyarrow and typer import at their first use, where it is installed.
-    with Forks(*ours, "sfumato.server", "pandas?", "pyarrow.pandas_compat", "pydantic?") as forks:
+    with Forks(_imports([*ours, "sfumato.server", "pyarrow.pandas_compat"], ["pandas", "pydantic"])) as forks:
         yield forks
 
 
 @pytest.fixture(scope="session")
 def runner_forks() -> Iterator[Forks]:
     """Forks that have imported pytest, its plugins, and the tools that run tests."""
-    with Forks(
+    names = [
         *(f"_pytest.{name}" for name in default_plugins),
         *(plugin.module for plugin in entry_points(group="pytest11")),
         "hypothesis.internal.conjecture.engine",
         "hypothesis.strategies",
         "tools.mutation.command",
-    ) as forks:
+    ]
+    with Forks(_imports(names)) as forks:
         yield forks
+
+
+def _imports(names: Sequence[str], perhaps: Sequence[str] = ()) -> str:
+    """Return code that imports modules, and those that may not be installed."""
+    sure = [f"import {name}" for name in names]
+    return "\n".join([*sure, "import contextlib", *map(_perhaps, perhaps)])
+
+
+def _perhaps(name: str) -> str:
+    return f"with contextlib.suppress(ModuleNotFoundError):\n    import {name}"

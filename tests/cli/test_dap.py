@@ -38,7 +38,7 @@ def refused(*arguments: object) -> str:
 @contextmanager
 def serving(forks: Forks, folder: Path, role: str) -> Iterator[None]:
     words = ("dap", "serve", str(folder / f"{role}.json"), "--folder", str(folder / role))
-    with forks.start(COMMAND, "sfumato", *words, piped=True) as process:
+    with forks.start(COMMAND, "sfumato", *words) as process:
         assert process.line().startswith(f"{role} of task ")
         yield
         process.send_signal(signal.SIGTERM)

@@ -37,7 +37,7 @@ def protocol(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def serving(forks: Forks, protocol: Path, *options: object, **environment: str) -> Iterator[tuple[str, Fork]]:
     """The process and its URL; ended by its own id."""
     words, space = ("local", "serve", str(protocol), *map(str, options)), {**os.environ, **environment}
-    with forks.start(COMMAND, "sfumato", *words, environment=space, piped=True) as process:
+    with forks.start(COMMAND, "sfumato", *words, environment=space) as process:
         first = process.line()
         assert " at http://127.0.0.1:" in first
         yield first.split(" at ")[1].strip(), process

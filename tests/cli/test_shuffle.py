@@ -59,7 +59,7 @@ def collected(folder: Path, name: str, *protocol: object, batch_size: int = 30, 
 def serving(forks: Forks, folder: Path, name: str) -> Iterator[tuple[str, Fork]]:
     options = ["--key", folder / "shuffler.key", "--folder", folder / f"{name}.store", "--port", 0]
     words = map(str, ["shuffle", "serve", folder / name, *options])
-    with forks.start(COMMAND, "sfumato", *words, piped=True) as process:
+    with forks.start(COMMAND, "sfumato", *words) as process:
         first = process.line()
         assert " at http://127.0.0.1:" in first
         yield first.split(" at ")[1].strip(), process

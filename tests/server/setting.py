@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato import local
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
-from tests.warm_process import warm_process
+from tests.forks import server_fork
 
 __all__ = [
     "ANALYST",
@@ -132,7 +132,7 @@ def running(
     words = [str(folder), *given, *map(str, tls)]
     popen: Any
     if warm:
-        popen = warm_process(SERVE, *words, imports=IMPORTS)
+        popen = server_fork(SERVE, *words, imports=IMPORTS)
     else:
         command = [sys.executable, "-c", SERVE, *words]
         popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.forks import server_fork
 from tests.server.setting import memory_folder
-from tests.warm_process import warm_process
 
 SCRIPT = "import sys; from tests.server.crashing import main; main(*sys.argv[1:])"
 
@@ -14,7 +14,7 @@ def crash(mode: str, rounds: int, seed: int, kind: str = "shuffler", stride: int
     """Run `crashing.py`; return how many reports, answers, batches and undisturbed ends there were."""
     with memory_folder() as folder:
         words = str(folder / "store"), mode, kind, str(rounds), str(seed), str(stride)
-        run = warm_process(SCRIPT, *words, imports="import pyarrow.parquet, tests.server.crashing")
+        run = server_fork(SCRIPT, *words, imports="import pyarrow.parquet, tests.server.crashing")
         out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     word, *figures = out.split()

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from tests.forks import server_fork
 from tests.postgres import Cluster
 from tests.session.kill_lab import QUERY, STAGES
-from tests.warm_process import warm_process
 
 LAB = "import sys; from tests.session.kill_lab import main; main(sys.argv[1:])"
 
@@ -27,7 +27,7 @@ EXPECTED = {
 
 def run(locations: dict[str, str]) -> object:
     given = [f"{stage}={location}" for stage, location in locations.items()]
-    process = warm_process(LAB, *given, imports="import pandas, tests.session.kill_lab")
+    process = server_fork(LAB, *given, imports="import pandas, tests.session.kill_lab")
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return json.loads(out)

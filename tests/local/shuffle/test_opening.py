@@ -17,8 +17,8 @@ from sfumato import local
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local.shuffle import MixedBatch, Opening, ShuffledHistogram, opening, opening_progress
 from sfumato.local.shuffle.opening_worker import OpeningWorker, counted_by_processes
+from tests.forks import server_fork
 from tests.local.shuffle.opening_setting import ANALYST, SHUFFLER, SIZE, batch, collection
-from tests.warm_process import warm_process
 
 KILLED = "import sys; from tests.local.shuffle.opening_killed import main; main(sys.argv[1])"
 MADE = collection()
@@ -72,7 +72,7 @@ def test_files_bytes_and_batches_are_counted_alike(tmp_path: Path) -> None:
 
 
 def test_killed_at_every_step_it_counts_each_record_once(tmp_path: Path) -> None:
-    run = warm_process(KILLED, str(tmp_path), imports="import tests.local.shuffle.opening_killed")
+    run = server_fork(KILLED, str(tmp_path), imports="import tests.local.shuffle.opening_killed")
     out, err = run.communicate(timeout=300)
     assert run.returncode == 0, err
     assert int(out) > 10

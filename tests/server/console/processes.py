@@ -25,7 +25,7 @@ from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
-from tests.warm_process import warm_process
+from tests.forks import server_fork
 
 __all__ = [
     "ANALYSTS",
@@ -126,7 +126,7 @@ def running(config: Path, stage: str = "", *, warm: bool = True) -> Iterator[Run
     process: Any
     if warm:
         script = DYING.format(stage) if stage else SERVE
-        process = warm_process(script, *words, imports=IMPORTS)
+        process = server_fork(script, *words, imports=IMPORTS)
     else:
         command = [sys.executable, "-c", SERVE, *words]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -16,8 +16,8 @@ from sfumato.server.console.guard.hosts import own_origins
 from sfumato.server.console.guard.request_limits import RequestLimits
 from sfumato.server.http_process import listening_socket, run_application
 from sfumato.server.limits import Limits
+from tests.forks import server_fork
 from tests.server.console.setting import console
-from tests.warm_process import warm_process
 
 __all__ = ["Served", "serving"]
 
@@ -61,7 +61,7 @@ class Served:
 @contextmanager
 def serving(folder: Path, **settings: Any) -> Iterator[Served]:
     """Run the process, and end it by its own id."""
-    with warm_process(SCRIPT, str(folder), json.dumps(settings), imports=IMPORTS) as running:
+    with server_fork(SCRIPT, str(folder), json.dumps(settings), imports=IMPORTS) as running:
         try:
             first = running.stdout.readline()
             assert first.startswith("http://"), running.stderr.read()

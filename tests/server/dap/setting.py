@@ -30,8 +30,8 @@ from sfumato.server.dap.leader import Leader
 from sfumato.server.dap.leader_work import LeaderWork
 from sfumato.server.dap.party import DapParty, new_parties
 from sfumato.server.dap.upload_limits import UploadLimits
+from tests.forks import server_fork
 from tests.server.setting import IMPORTS
-from tests.warm_process import warm_process
 
 __all__ = ["HOUR", "NOW", "Pair", "asked", "parties", "process"]
 
@@ -187,7 +187,7 @@ serve_dap(DapParty.from_file(Path(sys.argv[1])), Path(sys.argv[2]), say=lambda l
 @contextmanager
 def process(file: Path, folder: Path) -> Iterator[Any]:
     """An aggregator's real process, ended by its own id."""
-    popen = warm_process(SERVE, str(file), str(folder), imports=IMPORTS)
+    popen = server_fork(SERVE, str(file), str(folder), imports=IMPORTS)
     try:
         first = popen.stdout.readline()
         assert " at http" in first, popen.stderr.read()

@@ -21,8 +21,8 @@ from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler, Visitor, serve_collections
 from sfumato.server.hosting.collection_settings import SHUFFLED
 from sfumato.server.hosting.configuration import Configuration
+from tests.forks import server_fork
 from tests.server.setting import ANALYST, IMPORTS, SHUFFLER, collection, memory_folder, values_in
-from tests.warm_process import warm_process
 
 LATER = SecretKey("shuffler", b"l" * 32)
 WEEKS = {name: collection(4, name=name) for name in ("week-7", "week-8", "week-9")}
@@ -78,7 +78,7 @@ class Running:
 
 @contextmanager
 def running(file: Path) -> Iterator[Running]:
-    popen = warm_process(SERVE, str(file), imports=IMPORTS)
+    popen = server_fork(SERVE, str(file), imports=IMPORTS)
     try:
         yield Running(popen)
     finally:

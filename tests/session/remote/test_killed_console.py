@@ -14,9 +14,9 @@ import sfumato as sf
 from sfumato.ledger import Budget, Ledger, Role
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
+from tests.forks import server_fork
 from tests.server.console.office import COUNT
 from tests.server.console.processes import IMPORTS, SERVE
-from tests.warm_process import warm_process
 
 SETTINGS = """
 ledger = "people.ledger"
@@ -33,7 +33,7 @@ first = 8
 def _started(folder: Path, port: int) -> tuple[Any, int]:
     """Start the console; return it with its port."""
     words = "console", "serve", str(folder / "console.toml"), "--port", str(port)
-    process = warm_process(SERVE, *words, imports=IMPORTS)
+    process = server_fork(SERVE, *words, imports=IMPORTS)
     line = process.stdout.readline()
     assert "console at http://localhost:" in line, process.stderr.read()
     return process, int(line.rpartition(":")[2])
