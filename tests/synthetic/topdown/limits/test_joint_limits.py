@@ -15,7 +15,6 @@ from sfumato.errors import EngineError, ParameterError
 from sfumato.synthetic import CountBound, Hierarchy, Invariant, TableDomain, TopDown, UnitCounts
 from sfumato.synthetic.topdown.cell_query import cell_query
 from sfumato.synthetic.topdown.constraints import stated_limits
-from sfumato.synthetic.topdown.limits import whole_program
 from sfumato.synthetic.topdown.limits.controlled_rounding import nearest, rounded
 from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits, joint_limits
 from sfumato.synthetic.topdown.limits.lookahead import Coming
@@ -252,7 +251,7 @@ def test_where_the_search_is_cut_off_any_table_within_the_rules_is_taken(
             return SimpleNamespace(x=found.x + 0.5, status=0)
         return SimpleNamespace(x=None, status=1) if asked[-1][1] else found
 
-    monkeypatch.setattr(whole_program, "milp", cut)
+    monkeypatch.setattr(optimize, "milp", cut)
     sex, age = CELLS // 2, CELLS % 2
     table, sums = np.full((4, 3), 1 / 3), np.ones(4, np.int64)
     within = [Limits(of, np.zeros((2, 3)), np.ones((2, 3))) for of in (sex, age)]
