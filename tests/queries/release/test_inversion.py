@@ -46,7 +46,7 @@ def test_groups_are_asked_for_only_until_they_are_found() -> None:
 
     def p_value(x: Floats, groups: NDArray[np.intp]) -> Floats:
         asked.append(groups.tolist())
-        return np.exp(-x * rates[groups])
+        return np.asarray(np.exp(-x * rates[groups]))
 
     found = first_rejected(p_value, np.full(3, 0.05), np.array([2.0, 1.0, 30.0]), np.full(3, 99.0))
     assert asked[0] == [0, 1, 2]
