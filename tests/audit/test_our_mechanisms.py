@@ -119,7 +119,8 @@ class Entry:
         if isinstance(made, MethodType):
             made = Measurement if made.__name__ == "for_query" else made.__self__
         assert issubclass(made, Mechanism)
-        return made
+        kind: type[Mechanism] = made
+        return kind
 
 
 def laplace(**given: Any) -> Entry:

@@ -91,7 +91,8 @@ def test_edges_are_finite_numbers_or_dates_that_rise(edges: Any, message: str) -
 
 
 def test_edges_of_every_kind_of_number_are_floats() -> None:
-    for edges in ([0, 1, 2.5], np.array([0, 1, 2.5]), [np.float32(0), Fraction(1), 2.5], range(3)):
+    given: list[Any] = [[0, 1, 2.5], np.array([0, 1, 2.5]), [np.float32(0), Fraction(1), 2.5], range(3)]
+    for edges in given:
         found = Ordered(edges=edges).edges
         assert found is not None
         assert [type(edge) for edge in found] == [float] * 3
