@@ -221,7 +221,7 @@ def test_each_row_may_be_a_unit_and_groups_may_be_none() -> None:
         ({"epsilon": 0}, ParameterError, "epsilon"),
         ({"delta": 0}, ParameterError, "delta"),
         ({"steps": 0}, ParameterError, "steps"),
-        ({"strategy": BinaryTree(steps=5)}, ParameterError, "12 steps"),
+        ({"strategy": BinaryTree(steps=5)}, ParameterError, "8 steps"),
         ({"strategy": "BinaryTree"}, ParameterError, "be a Strategy"),
         ({"moment": "place"}, sf.errors.SchemaError, "moment must be a column of type DATE .* got 'place'"),
         (
