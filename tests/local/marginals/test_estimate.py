@@ -71,7 +71,7 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
 
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 4.0), (1, 4.0), (2, 1.0)])
 def test_spreads(which: int, epsilon: float) -> None:
-    repeats = 250
+    repeats = 400
     for attributes, square in errors_of(protocols(epsilon)[which], repeats, 20_000).items():
         # Each repeat has groups of another size than the one whose spread is taken, by about 1 % of them.
         free = truth(*attributes).size - 1
