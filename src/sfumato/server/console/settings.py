@@ -55,8 +55,8 @@ SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """What may be set, by the tables of the file."""
 OIDC_BACK: Final = "/sign-in/oidc/back"
-_LONGEST_SECRET: Final = 1 << 16
 """Where browsers come back from the provider."""
+_LONGEST_SECRET: Final = 1 << 16
 
 
 @final
