@@ -6,10 +6,10 @@ extensions or to settings. What runs there was released before, so it may take i
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Final, NoReturn
 
 import duckdb
@@ -19,6 +19,7 @@ from sqlglot import ErrorLevel, exp
 
 from sfumato.errors import EngineError, SchemaError, UnsupportedSql
 from sfumato.queries.engines.duckdb.connection import connect, lock
+from sfumato.queries.engines.duckdb.thread_database import ThreadDatabase
 from sfumato.queries.plan.schema import ARROW_TYPES
 
 __all__ = ["check", "columns_of", "opened", "refuse", "run", "text_of"]
@@ -206,7 +207,7 @@ def opened(
     ------
     duckdb.DuckDBPyConnection
     """
-    with _shared(settings) if shared else _locked(settings) as connection:
+    with _shared(tuple(settings)).cursor() if shared else _locked(settings) as connection:
         for name, table in tables.items():
             connection.register(name, table)
         timer = threading.Timer(seconds, connection.interrupt)
@@ -228,24 +229,10 @@ def _locked(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-class _Databases(threading.local):
-    """The databases of one thread, by their process and settings."""
-
-    def __init__(self) -> None:
-        self.databases: dict[tuple[int, tuple[str, ...]], duckdb.DuckDBPyConnection] = {}
-
-
-_DATABASES: Final = _Databases()
-
-
-def _shared(settings: Sequence[str]) -> duckdb.DuckDBPyConnection:
-    """Open the thread's database anew: whatever is registered goes when this connection is closed."""
-    key = os.getpid(), tuple(settings)
-    with suppress(duckdb.Error, KeyError):
-        _DATABASES.databases[key].execute("SELECT 1")  # an internal error of DuckDB ends a database
-        return _DATABASES.databases[key].cursor()
-    _DATABASES.databases[key] = _locked(settings)
-    return _DATABASES.databases[key].cursor()
+@cache
+def _shared(settings: tuple[str, ...]) -> ThreadDatabase:
+    """Return the database that a thread opens once with these settings."""
+    return ThreadDatabase(lambda: _locked(settings))
 
 
 def _rounded(table: pa.Table) -> pa.Table:

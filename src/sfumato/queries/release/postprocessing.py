@@ -9,11 +9,8 @@ result. Where nothing follows from that, there is no interval.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, TypeAlias
 
 import duckdb
@@ -23,6 +20,7 @@ from sqlglot import exp, parse_one
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.terms import TypedSql
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
+from sfumato.queries.engines.duckdb.thread_database import ThreadDatabase
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.typed_expressions import TypedTree, column
@@ -42,6 +40,7 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "python_enable_replacements": "false",
     "threads": "1",
 }
+_DATABASE: Final = ThreadDatabase(lambda: duckdb.connect(":memory:", config=_CONFIG))
 
 
 def column_types(table: pa.Table) -> dict[str, ColumnType]:
@@ -86,33 +85,13 @@ def evaluate(table: pa.Table, expressions: Sequence[Expression]) -> list[pa.Chun
     below = ", ".join(f"{render(e, columns, DUCKDB)} AS x{i}" for i, e in enumerate(expressions))
     above = ", ".join(f"{DUCKDB.canonical(f'x{i}', e.type)} AS p{i}" for i, e in enumerate(expressions))
     numbered = table.rename_columns(list(place.values())).append_column("i", pa.array(range(table.num_rows)))
-    with _opened() as connection:
+    with _DATABASE.cursor() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("answer", numbered)
         select = f"SELECT {above} FROM (SELECT {below}, i FROM answer) ORDER BY i"  # noqa: S608 - rendered
         made = connection.sql(select)
         found = made.to_arrow_table()
     return [found[f"p{i}"].cast(ARROW_TYPES[e.type]) for i, e in enumerate(expressions)]
-
-
-def _opened() -> duckdb.DuckDBPyConnection:
-    """Return a connection of its own to the empty database."""
-    with suppress(duckdb.Error):
-        connection = _database(os.getpid()).cursor()
-        connection.execute("SELECT 1")  # an internal error of DuckDB ends a database
-        return connection
-    _database.cache_clear()
-    return _database(os.getpid()).cursor()
-
-
-@cache
-def _database(process: int) -> duckdb.DuckDBPyConnection:
-    """Return the empty database of this process: opening one takes longer than what is computed in it.
-
-    What a cursor registers is its own, and goes with it. A forked child opens one for itself.
-    """
-    del process
-    return duckdb.connect(":memory:", config=_CONFIG)
 
 
 def parsed(sql: str, types: Mapping[str, ColumnType]) -> Expression:
