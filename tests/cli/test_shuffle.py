@@ -113,6 +113,8 @@ def test_from_keys_to_an_estimate(command_forks: Forks, folder: Path) -> None:
         assert len(batches) == 2
         assert "2 batches, 60 records" in answered(*read, *batches, "--page", folder / "page.html")
         assert "at least 27 of 30 devices are honest" in (folder / "page.html").read_text()
+        answered(*read, *batches, "--page", folder / "page.html", "--language", "de")
+        assert 'lang="de"' in (folder / "page.html").read_text()
         again = run(*read, batches[0], batches[0])
         assert again.exit_code == 2
         assert "opened once" in again.stderr

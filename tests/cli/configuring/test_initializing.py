@@ -174,6 +174,8 @@ def test_nothing_is_overwritten_and_refusals_say_why(here: Path) -> None:
         (("init", "shuffle", "x"), "--key must be given for shuffle"),
         (("init", "local", "x", "--key", "k"), "--key must be given for shuffle"),
         (("init", "local", "x.json", "y/x.json"), "the files must have names of their own"),
+        (("init", "local", "x\udcff.json"), "the files must have names that are text"),
     ):
         result = ran(*words)
         assert (result.exit_code, result.stderr.startswith(f"sfumato: {said}")) == (2, True), result.stderr
+    assert not (here / "collector.toml").exists()
