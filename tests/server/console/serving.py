@@ -62,12 +62,9 @@ class Served:
 def serving(folder: Path, **settings: Any) -> Iterator[Served]:
     """Run the process, and end it by its own id."""
     with server_fork(SCRIPT, str(folder), json.dumps(settings), imports=IMPORTS) as running:
-        try:
-            first = running.stdout.readline()
-            assert first.startswith("http://"), running.stderr.read()
-            yield Served(int(first.rpartition(":")[2]), running)
-        finally:
-            running.kill()
+        first = running.line()
+        assert first.startswith("http://")
+        yield Served(int(first.rpartition(":")[2]), running)
 
 
 def main(folder: str, settings: str) -> None:

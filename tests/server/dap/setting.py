@@ -30,7 +30,7 @@ from sfumato.server.dap.leader import Leader
 from sfumato.server.dap.leader_work import LeaderWork
 from sfumato.server.dap.party import DapParty, new_parties
 from sfumato.server.dap.upload_limits import UploadLimits
-from tests.forks import server_fork
+from tests.forks import Fork, server_fork
 from tests.server.setting import IMPORTS
 
 __all__ = ["HOUR", "NOW", "Pair", "asked", "parties", "process"]
@@ -185,15 +185,8 @@ serve_dap(DapParty.from_file(Path(sys.argv[1])), Path(sys.argv[2]), say=lambda l
 
 
 @contextmanager
-def process(file: Path, folder: Path) -> Iterator[Any]:
+def process(file: Path, folder: Path) -> Iterator[Fork]:
     """An aggregator's real process, ended by its own id."""
-    popen = server_fork(SERVE, str(file), str(folder), imports=IMPORTS)
-    try:
-        first = popen.stdout.readline()
-        assert " at http" in first, popen.stderr.read()
-        yield popen
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()
+    with server_fork(SERVE, str(file), str(folder), imports=IMPORTS) as running:
+        assert " at http" in running.line()
+        yield running

@@ -78,14 +78,8 @@ class Running:
 
 @contextmanager
 def running(file: Path) -> Iterator[Running]:
-    popen = server_fork(SERVE, str(file), imports=IMPORTS)
-    try:
+    with server_fork(SERVE, str(file), imports=IMPORTS) as popen:
         yield Running(popen)
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()
 
 
 def sent(made: Collection, client: int, key: SecretKey = SHUFFLER) -> bytes:
