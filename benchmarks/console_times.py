@@ -11,8 +11,9 @@ with as many rows as ``--rows`` says. Both are asked the same, in pairs of rando
 
 Two samples of times are compared by the tests of Kolmogorov and Smirnov and of Cramer and von Mises, samples
 of steps by Fisher's exact test of each step against all others. The analyst's figures pass above a level of
-1e-3, shared evenly by all of these tests; the planted leaks must be seen at 1e-9. Nothing waits for the grid:
-between two jobs the clock is turned to the next end of a step.
+1e-3, shared evenly by all of these tests; the planted leaks must be seen at 1e-9. How small a leak would
+have been seen is found by adding a delay to one of the samples, the same for all of it. Nothing waits for the
+grid: between two jobs the clock is turned to the next end of a step.
 """
 
 from __future__ import annotations
@@ -124,6 +125,19 @@ def p_value(first: Sequence[float], second: Sequence[float]) -> float:
     return min(1.0, 2 * min(smirnov, mises))
 
 
+def least_delay_seen(first: Sequence[float], second: Sequence[float], level: float) -> float:
+    """Return the least of 1, 2, 4, ... microseconds that, added to one of two samples, give a p-value below a level.
+
+    >>> times = [i / 100 for i in range(50)]
+    >>> least_delay_seen(times, times, 1e-3)
+    0.131072
+    """
+    delay = 1e-6
+    while p_value(first, [each + delay for each in second]) >= level:
+        delay *= 2
+    return delay
+
+
 def steps_p_value(first: Sequence[int], second: Sequence[int]) -> float:
     """Return the p-value of equal laws of steps: the smallest of all steps' tests, times their number."""
     counts = Counter(first), Counter(second)
@@ -138,12 +152,9 @@ def steps_p_value(first: Sequence[int], second: Sequence[int]) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the p-values; return 1 where a figure fails, or a planted leak is not seen."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks console-times", description=__doc__)
-    parser.add_argument(
-        "--count", type=int, default=200, help="answers, and refusals beside a planted leak, of each table"
-    )
-    parser.add_argument(
-        "--refusals", type=int, default=0, help="of each table, if more (100,000 for evidence)"
-    )
+    parser.add_argument("--refusals", type=int, default=200, help="of each table (100,000 for evidence)")
+    parser.add_argument("--answers", type=int, default=200, help="of each table")
+    parser.add_argument("--planted", type=int, default=200, help="refusals with a planted leak beside them")
     parser.add_argument("--rows", type=int, default=2_000_000, help="of the person in one of the tables")
     parser.add_argument("--step", type=float, default=5.0, help="seconds of a step of the grid")
     parser.add_argument(
@@ -153,14 +164,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     order = random.Random(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         sides = [Side(Path(folder) / str(rows), rows, options.step) for rows in (0, options.rows)]
-        for number in range(-3, max(options.count, options.refusals)):
+        for number in range(-3, max(options.refusals, options.answers)):
             if number == 0:  # what came before was to warm up
                 for side in sides:
                     side.seconds.clear()
                     side.steps.clear()
-            for side in order.sample(sides, 2):
-                side.refuse(number + 3, planted=number < options.count)
-            for side in order.sample(sides, 2) if number < options.count else ():
+            for side in order.sample(sides, 2) if number < options.refusals else ():
+                side.refuse(number + 3, planted=number < options.planted)
+            for side in order.sample(sides, 2) if number < options.answers else ():
                 side.answer(number + 3)
         for side in sides:
             side.close()
@@ -169,7 +180,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(without: Side, having: Side) -> int:
     """Print a line for each comparison, and return whether any is not as it should be."""
-    print(f"{'figure':<28}{'without, median ms':>20}{'with, median ms':>18}{'p':>12}")
+    head = f"{'figure':<28}{'of each':>9}{'without, median ms':>20}{'with, median ms':>18}{'p':>12}"
+    print(head + f"{'a delay seen, ms':>19}")
     failed = False
     for name, times in without.seconds.items():
         others = having.seconds[name]
@@ -177,10 +189,12 @@ def report(without: Side, having: Side) -> int:
         p, planted = p_value(times, others), name.startswith("planted")
         failed |= p > SEEN if planted else p < LEVEL / 3
         first, second = medians
-        print(f"{name:<28}{first:>20.3f}{second:>18.3f}{p:>12.2g}")
-    p = steps_p_value(without.steps, having.steps)
-    failed |= p < LEVEL / 3
-    words = [", ".join(f"{k}: {n}" for k, n in sorted(Counter(s.steps).items())) for s in (without, having)]
-    print(f"{'steps until the answer':<28}{words[0]:>20}{words[1]:>18}{p:>12.2g}")
+        seen = "" if planted else f"{1e3 * least_delay_seen(times, others, LEVEL / 3):.3f}"
+        print(f"{name:<28}{len(times):>9}{first:>20.3f}{second:>18.3f}{p:>12.2g}{seen:>19}")
+    if without.steps:
+        p = steps_p_value(without.steps, having.steps)
+        failed |= p < LEVEL / 3
+        words = [", ".join(f"{k}: {n}" for k, n in sorted(Counter(s.steps).items())) for s in (without, having)]
+        print(f"{'steps until the answer':<28}{len(without.steps):>9}{words[0]:>20}{words[1]:>18}{p:>12.2g}")
     print("not as it should be" if failed else "as it should be")
     return int(failed)

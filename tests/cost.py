@@ -86,19 +86,33 @@ class Cost:
                     self.doctests += float(str(cost))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """List the dear tests, the dearest first."""
+        """List the dear tests, the dearest first, and what fails the run."""
         dear = self.dear(LIMIT)
         terminalreporter.section(f"tests that cost more than {LIMIT:g} CPU seconds: {len(dear)}")
         for node, cost in dear.items():
             terminalreporter.line(f"{cost:7.1f}  {node}")
         terminalreporter.line(f"{self.doctests:7.1f}  all doctests, of at most {DOCTESTS:g}")
+        for failure in self.failures():
+            terminalreporter.line(failure)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail the run for a test above twice the limit, and for doctests above theirs."""
-        dear = self.dear(2 * LIMIT) or self.doctests > DOCTESTS
-        if self.wish == "check" and dear and session.exitstatus == pytest.ExitCode.OK:
+        if self.failures() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def failures(self) -> list[str]:
+        """Return a line, as pytest's own for a test that failed, for each thing that is too dear."""
+        if self.wish != "check":
+            return []
+        most = 2 * LIMIT
+        lines = [
+            f"FAILED {node} - costs {cost:.1f} CPU seconds, of at most {most:g}"
+            for node, cost in self.dear(most).items()
+        ]
+        if self.doctests > DOCTESTS:
+            lines.append(f"FAILED doctests - cost {self.doctests:.1f} CPU seconds, of at most {DOCTESTS:g}")
+        return lines
 
     def dear(self, limit: float) -> dict[str, float]:
         """Return the tests that cost more, the dearest first."""

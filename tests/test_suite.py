@@ -45,7 +45,7 @@ class Pytest:
         done = self.forks.start(
             code, "pytest", *ours, *arguments, folder=self.folder, environment=variables, path=[self.folder]
         ).ended()
-        return done.stdout + done.stderr
+        return f"{done.stdout}{done.stderr}exit code {done.returncode}\n"
 
 
 @pytest.fixture
@@ -327,6 +327,27 @@ def test_examples_are_found_without_an_import_and_run_with_one(pytest_in: Pytest
     assert "004 >>> 1 + 1\nExpected:\n    3\nGot:\n    2\n" in told
     assert "file.py:4: DocTestFailure" in told
     assert (tmp_path / "imported").exists()
+
+
+DEAR = """
+import tests.cost
+
+def test_dear():
+    tests.cost.LIMIT = 0.0
+
+def test_too(): pass
+"""
+
+
+def test_a_dear_test_fails_the_run_and_is_named(pytest_in: Pytest, tmp_path: Path) -> None:
+    (tmp_path / "test_dear.py").write_text(DEAR)
+    told = pytest_in(costs="check")
+    assert re.search(r"^FAILED test_dear\.py::test_dear - costs 0\.\d CPU seconds, of at most 0$", told, re.M)
+    assert "2 passed" in told
+    assert told.endswith("exit code 1\n")
+    listed = pytest_in(costs="list")
+    assert "FAILED" not in listed
+    assert listed.endswith("exit code 0\n")
 
 
 DRAWS = """
