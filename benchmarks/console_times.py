@@ -126,7 +126,9 @@ def p_value(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def least_delay_seen(first: Sequence[float], second: Sequence[float], level: float) -> float:
-    """Return the least of 1, 2, 4, ... microseconds that, added to one of two samples, give a p-value below a level.
+    """Return the least of 1, 2, 4, ... microseconds that lower the p-value below a level.
+
+    They are added to all of the second sample.
 
     >>> times = [i / 100 for i in range(50)]
     >>> least_delay_seen(times, times, 1e-3)
@@ -194,7 +196,10 @@ def report(without: Side, having: Side) -> int:
     if without.steps:
         p = steps_p_value(without.steps, having.steps)
         failed |= p < LEVEL / 3
-        words = [", ".join(f"{k}: {n}" for k, n in sorted(Counter(s.steps).items())) for s in (without, having)]
-        print(f"{'steps until the answer':<28}{len(without.steps):>9}{words[0]:>20}{words[1]:>18}{p:>12.2g}")
+        one, other = (
+            ", ".join(f"{steps}: {count}" for steps, count in sorted(Counter(side.steps).items()))
+            for side in (without, having)
+        )
+        print(f"{'steps until the answer':<28}{len(without.steps):>9}{one:>20}{other:>18}{p:>12.2g}")
     print("not as it should be" if failed else "as it should be")
     return int(failed)

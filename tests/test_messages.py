@@ -13,6 +13,7 @@ from pathlib import Path
 import sfumato
 
 SOURCE = Path(sfumato.__file__).parent
+WITHOUT_CALLS = (ast.Name, ast.Constant, ast.expr_context, ast.arg, ast.operator, ast.cmpop, ast.alias)
 
 REFUSALS = {"refuse": "got x", "refuse_type": "got a value of type x", "refuse_state": "but x"}
 """The checks that always raise, and what each says was found."""
@@ -90,7 +91,7 @@ class Reader:
                 raised.append(node.exc)
             elif isinstance(node, ast.Call) and self._check_called(node):
                 calls.append(node)
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(_with_calls(node))
         for call in calls:
             yield from self._call(call, outer | _before(local, call.lineno))
         for call in raised:
@@ -144,6 +145,11 @@ class Reader:
             yield from (Fault(call.lineno, what) for what in faults_of_text(text))
             if text.endswith(".") and not text.endswith("..."):
                 yield Fault(call.lineno, f"ends with a full stop: {text!r}")
+
+
+def _with_calls(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a node that may hold a call."""
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, WITHOUT_CALLS))
 
 
 def _before(local: dict[str, list[tuple[int, ast.expr]]], line: int) -> dict[str, list[ast.expr]]:

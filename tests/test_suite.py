@@ -332,17 +332,20 @@ def test_examples_are_found_without_an_import_and_run_with_one(pytest_in: Pytest
 DEAR = """
 import tests.cost
 
-def test_dear():
-    tests.cost.LIMIT = 0.0
+def test_cheap(): pass
 
-def test_too(): pass
+def test_dear():
+    tests.cost.LIMIT = 0.01
+    sum(range(2_000_000))
 """
 
 
 def test_a_dear_test_fails_the_run_and_is_named(pytest_in: Pytest, tmp_path: Path) -> None:
     (tmp_path / "test_dear.py").write_text(DEAR)
     told = pytest_in(costs="check")
-    assert re.search(r"^FAILED test_dear\.py::test_dear - costs 0\.\d CPU seconds, of at most 0$", told, re.M)
+    line = r"^FAILED test_dear\.py::test_dear - costs \d\.\d CPU seconds, of at most 0\.02$"
+    assert re.search(line, told, re.MULTILINE)
+    assert "test_cheap" not in told
     assert "2 passed" in told
     assert told.endswith("exit code 1\n")
     listed = pytest_in(costs="list")
