@@ -13,12 +13,13 @@ Two samples of times are compared by the tests of Kolmogorov and Smirnov and of 
 of steps by Fisher's exact test of each step against all others. The analyst's figures pass above a level of
 1e-3, shared evenly by all of these tests; the planted leaks must be seen at 1e-9. How small a leak would
 have been seen is found by adding a delay to one of the samples, the same for all of it. Nothing waits for the
-grid: between two jobs the clock is turned to the next end of a step.
+grid: between two jobs the clock is turned to the next end of a step. An interrupted run reports what it has.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import tempfile
 import time
@@ -163,21 +164,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--folder", type=Path, help="where the ledgers are made (default: a temporary folder)"
     )
     options = parser.parse_args(argv)
-    order = random.Random(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         sides = [Side(Path(folder) / str(rows), rows, options.step) for rows in (0, options.rows)]
-        for number in range(-3, max(options.refusals, options.answers)):
-            if number == 0:  # what came before was to warm up
-                for side in sides:
-                    side.seconds.clear()
-                    side.steps.clear()
-            for side in order.sample(sides, 2) if number < options.refusals else ():
-                side.refuse(number + 3, planted=number < options.planted)
-            for side in order.sample(sides, 2) if number < options.answers else ():
-                side.answer(number + 3)
+        with contextlib.suppress(KeyboardInterrupt):  # what was measured until then is reported
+            measure(sides, options)
         for side in sides:
             side.close()
     return report(*sides)
+
+
+def measure(sides: Sequence[Side], options: argparse.Namespace) -> None:
+    """Ask both sides the same, in pairs of random order."""
+    order = random.Random(0)
+    for number in range(-3, max(options.refusals, options.answers)):
+        if number == 0:  # what came before was to warm up
+            for side in sides:
+                side.seconds.clear()
+                side.steps.clear()
+        for side in order.sample(sides, 2) if number < options.refusals else ():
+            side.refuse(number + 3, planted=number < options.planted)
+        for side in order.sample(sides, 2) if number < options.answers else ():
+            side.answer(number + 3)
 
 
 def report(without: Side, having: Side) -> int:
