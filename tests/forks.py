@@ -7,6 +7,7 @@ process imports, and how long that takes, is not seen here. Only Linux has what 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -20,12 +21,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 from _pytest.config import default_plugins
 
-__all__ = ["COMMAND", "Fork", "Forks", "command_forks", "runner_forks", "server_fork"]
+__all__ = ["COMMAND", "Fork", "Forks", "command_forks", "runner_forks", "server_fork", "started"]
 
 SERVER = Path(__file__).with_name("fork_server.py")
 BECOME_THE_PARENT = 36
@@ -200,6 +201,21 @@ def _servers() -> Forks:
 def server_fork(code: str, *words: str, imports: str) -> Fork:
     """Start a service, or another long process of the package, in a fork that has done these imports."""
     return _servers().start(code, "-c", *words, imports=imports)
+
+
+@contextlib.contextmanager
+def started(code: str, *words: str, imports: str, warm: bool = True) -> Iterator[Any]:
+    """Run a long process, and kill it at the end: a fork, or an interpreter that imports all by itself."""
+    if warm:
+        with server_fork(code, *words, imports=imports) as fork:
+            yield fork
+        return
+    command = [sys.executable, "-c", code, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="session", autouse=True)

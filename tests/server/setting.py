@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +14,7 @@ from typing import Any
 
 from sfumato import local
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
-from tests.forks import server_fork
+from tests.forks import started
 
 __all__ = [
     "ANALYST",
@@ -130,19 +128,8 @@ def running(
     further = options or {}
     given = json.dumps(limits), json.dumps(further)
     words = [str(folder), *given, *map(str, tls)]
-    popen: Any
-    if warm:
-        popen = server_fork(SERVE, *words, imports=IMPORTS)
-    else:
-        command = [sys.executable, "-c", SERVE, *words]
-        popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+    with started(SERVE, *words, imports=IMPORTS, warm=warm) as popen:
         first = popen.stdout.readline()
         assert " at http" in first, popen.stderr.read()
         url = json.loads(first)["url"] if further.get("structured_log") else first.split(" at ")[1].strip()
         yield Process(url, popen, folder / "store", first)
-    finally:
-        popen.kill()
-        popen.wait(60)
-        popen.stdout.close()
-        popen.stderr.close()

@@ -6,8 +6,6 @@ import http.client
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
-from tests.forks import server_fork
+from tests.forks import started
 
 __all__ = [
     "ANALYSTS",
@@ -121,24 +119,13 @@ class Running(NamedTuple):
 
 @contextmanager
 def running(config: Path, stage: str = "", *, warm: bool = True) -> Iterator[Running]:
-    """Run a console of its own process, which kills itself at a stage if there is one and if it is warm."""
+    """Run a console of its own process, which kills itself at a stage, if there is one."""
     words = ("console", "serve", str(config), "--port", "0")
-    process: Any
-    if warm:
-        script = DYING.format(stage) if stage else SERVE
-        process = server_fork(script, *words, imports=IMPORTS)
-    else:
-        command = [sys.executable, "-c", SERVE, *words]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+    script = DYING.format(stage) if stage else SERVE
+    with started(script, *words, imports=IMPORTS, warm=warm) as process:
         first = process.stdout.readline()
         assert "console at http://localhost:" in first, process.stderr.read()
         yield Running(int(first.rpartition(":")[2]), process)
-    finally:
-        process.kill()
-        process.wait(60)
-        process.stdout.close()
-        process.stderr.close()
 
 
 @dataclass
