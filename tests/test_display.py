@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
+from sfumato import _display
 from sfumato._display import html_facts, html_table
 from tests.run_time import run_time
 
@@ -17,6 +18,7 @@ if run_time(__name__):
     from sfumato import local, mechanisms
     from sfumato.audit import audit, audit_one_run, audit_precision
     from sfumato.local import surveys
+    from sfumato.session.remote.remote_answer import RemoteAnswer
 
 EVIL = "<script>alert('1')</script>\x1b[2J"
 TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
@@ -73,6 +75,21 @@ def test_texts_are_never_markup() -> None:
         cells = Page(shown).cells
         assert any("<script>" in cell for cell in cells)
         assert "<script>" not in shown
+
+
+def test_names_are_whole_and_huge_numbers_short() -> None:
+    names = {2019: "2019", 1000.25: "1000.25", None: "NULL", "\ud800": r"\ud800"}
+    assert {value: _display.named(value) for value in names} == names
+    numbers = {-1.7e308: "-1.7e+308", 5e-324: "4.941e-324", 10**400: "1.000e+400", 10**9: "1,000,000,000"}
+    assert {value: _display.shown(value) for value in numbers} == numbers
+
+
+def test_years_of_a_console_s_answer_are_names() -> None:
+    table = pa.table({"year": [2019], "n": [7000], "n_lower": [6990], "n_upper": [7010]})
+    facts = {"epsilon": 1.0, "delta": 0.0, "privacy_unit": "id", "simulated": False, "receipts": []}
+    answer = RemoteAnswer(table=table, facts=facts)
+    assert str(answer).splitlines()[1] == "2019  7,000"
+    assert "<td>2019</td><td>7,000 <small>[6,990, 7,010]</small></td>" in answer._repr_html_()
 
 
 def test_a_session_its_plan_and_its_ledger(session: Any) -> None:

@@ -11,8 +11,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-__all__ = ["Cell", "html_facts", "html_table", "printable", "shown"]
+__all__ = ["Cell", "html_facts", "html_table", "named", "printable", "shortened", "shown"]
+
+_WHOLE = 10**15
+"""From here on a number is written with an exponent: no one reads its digits, and a cell would cut them."""
 
 Cell = str | tuple[str, str]
 """A text, or one with a note beside it in small letters."""
@@ -29,6 +33,28 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """Return at most so many characters of a text, the last three of them dots where more was there.
+
+    Examples
+    --------
+    >>> shortened("a" * 50, 10)
+    'aaaaaaa...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def named(value: object) -> str:
+    """Return a value that names something, such as a year or an edge: it is not rounded.
+
+    Examples
+    --------
+    >>> named(2019), named(1000.25), named(None)
+    ('2019', '1000.25', 'NULL')
+    """
+    return "NULL" if value is None else printable(str(value))
+
+
 def shown(value: object) -> str:
     """Return a value as a person reads it; of a list of values with their counts these.
 
@@ -36,6 +62,8 @@ def shown(value: object) -> str:
     --------
     >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
     ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
+    >>> shown(1e300), shown(10**40)
+    ('1e+300', '1.000e+40')
     >>> shown(Decimal("1270.500000000"))
     '1,270.5'
     >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
@@ -50,12 +78,7 @@ def shown(value: object) -> str:
         return ", ".join(map(shown, value))
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return printable(str(value))
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    whole, point, part = (
-        f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
-    )
-    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
+    return _number(value)
 
 
 def html_table(
@@ -105,6 +128,17 @@ def html_facts(caption: str, facts: Mapping[str, str]) -> str:
         f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in facts.items()
     )
     return f"<table><caption>{_text(caption)}</caption><tbody>{rows}</tbody></table>"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1000 <= abs(value) < _WHOLE else f"{value:.4g}"
+    if not -(10**30) < value < 10**30:
+        return f"{Decimal(value):.4g}"
+    if not isinstance(value, Decimal):
+        return f"{value:,}"
+    whole, point, part = f"{value:,f}".partition(".")
+    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 
 
 def _text(text: str) -> str:

@@ -137,10 +137,8 @@ class RemoteAnswer:
         """
         if intervals:
             return self.table
-        names = self.table.column_names
-        bounded = [name for name in names if {f"{name}_lower", f"{name}_upper"} <= set(names)]
-        ends = {f"{name}_{end}" for name in bounded for end in ("lower", "upper")}
-        return self.table.select([name for name in names if name not in ends])
+        ends = {f"{name}_{end}" for name in self._bounded for end in ("lower", "upper")}
+        return self.table.select([name for name in self.table.column_names if name not in ends])
 
     def to_pandas(self, *, intervals: bool = False) -> pd.DataFrame:
         """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
@@ -179,8 +177,20 @@ class RemoteAnswer:
         return f"RemoteAnswer({self.table.num_rows} of ({names}); {printable(self._promise)})"
 
     def __str__(self) -> str:
-        return as_text(self.to_arrow(), self._promise)
+        return as_text(self.to_arrow(), self._promise, self._keys)
 
     def _repr_html_(self) -> str:
         facts = {"receipts": ", ".join(map(str, self.receipts))} if self.receipts else {}
-        return as_html(self.to_arrow(), self._promise, facts=facts, intervals=self.table)
+        return as_html(self.to_arrow(), self._promise, self._keys, facts=facts, intervals=self.table)
+
+    @property
+    def _keys(self) -> frozenset[str]:
+        """Whole numbers without an interval, beside columns that have some: names, such as years."""
+        whole = {field.name for field in self.table.schema if pa.types.is_integer(field.type)}
+        return frozenset(whole - self._bounded) if self._bounded else frozenset()
+
+    @property
+    def _bounded(self) -> frozenset[str]:
+        """Columns with an interval."""
+        every = set(self.table.column_names)
+        return frozenset(name for name in every if {f"{name}_lower", f"{name}_upper"} <= every)
