@@ -82,7 +82,7 @@ class GapCurve:
             ax.set_yscale("log")
         ax.set_xlabel("agents")
         ax.set_ylabel("mean gain of leaving, over the mean cost")
-        if label is not None:
+        if label:
             ax.legend()
         return ax
 

@@ -198,6 +198,7 @@ class TopDownRelease(Release):
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
+        level = 0.95 if level is None else _check.unit_interval("level", level)
         by = self.hierarchy.levels[min(1, len(self.hierarchy.levels) - 1)] if by is None else by
         counts, places = self.counts(by, *columns), self.hierarchy.places(by).to_pylist()
         cells = list(product(*(self.domain[name].labels for name in columns)))
@@ -209,7 +210,7 @@ class TopDownRelease(Release):
             few = places[: -(-most // len(cells))]
             tables = [self.estimate(*columns, places={by: [place]}) for place in few]
             found = np.concatenate([np.ravel(table.counts) for table in tables])[:most]
-            ends = [table.interval(0.95 if level is None else level) for table in tables]
+            ends = [table.interval(level) for table in tables]
             lower, upper = (np.concatenate([np.ravel(end[side]) for end in ends])[:most] for side in (0, 1))
             ax.plot(range(len(found)), drawable(found), "o", color="black")
             draw_whiskers(range(len(found)), found, Interval(lower, upper), ax=ax)
