@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from html.parser import HTMLParser
 from typing import Any
 
@@ -17,7 +18,10 @@ if run_time(__name__):
 
     from sfumato import local, mechanisms
     from sfumato.audit import audit, audit_one_run, audit_precision
+    from sfumato.federated.dap.preparation import Preparation
     from sfumato.local import surveys
+    from sfumato.queries.engines.compilation.bounding import Bounding
+    from sfumato.queries.engines.duckdb.cache import CachedBounding
     from sfumato.session.remote.remote_answer import RemoteAnswer
 
 EVIL = "<script>alert('1')</script>\x1b[2J"
@@ -210,3 +214,9 @@ def test_audits() -> None:
     assert "low bits\n" in page(audit_precision(len, epsilon=1.0, pairs=pairs, trials=1000))
     one = audit_one_run(lambda included: included * 0.0, canaries=100, epsilon=1.0, rng=1)
     assert "verdict\nnot refuted: nothing is proved" in page(one)
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    for kind, secret in ((Bounding, "secret"), (CachedBounding, "secret"), (Preparation, "verify_key")):
+        (named,) = (each for each in fields(kind) if each.name == secret)
+        assert not named.repr

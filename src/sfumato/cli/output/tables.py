@@ -158,5 +158,6 @@ def _is_number(kind: Any) -> bool:
 
 def wide_console(file: IO[str] | None = None) -> Console:
     """Return a console that cuts nothing off where no terminal is behind it; standard output by default."""
-    terminal = (sys.stdout if file is None else file).isatty()
+    out = sys.stdout if file is None else file
+    terminal = out is not None and out.isatty()
     return Console(file=file, highlight=False, width=None if terminal else _UNLIMITED)
