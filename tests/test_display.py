@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from html.parser import HTMLParser
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato import _display
 from sfumato._display import html_facts, html_table
+from sfumato.errors import SourceError
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -94,6 +96,22 @@ def test_years_of_a_console_s_answer_are_names() -> None:
     answer = RemoteAnswer(table=table, facts=facts)
     assert str(answer).splitlines()[1] == "2019  7,000"
     assert "<td>2019</td><td>7,000 <small>[6,990, 7,010]</small></td>" in answer._repr_html_()
+
+
+def test_a_console_s_answer_is_whole_and_steers_nothing() -> None:
+    facts = {"epsilon": 1.0, "delta": 0.0, "privacy_unit": EVIL, "simulated": False, "receipts": []}
+    answer = RemoteAnswer(table=pa.table({"n": [7]}), facts=facts | {"explanation": f"{EVIL}\nb"})
+    assert all(line.isprintable() for line in f"{answer}\n{answer.explain()}".split("\n"))
+    assert answer.explain().endswith("\nb")
+    assert "<script>" in page(answer)
+    for lost in facts:
+        own = {name: value for name, value in facts.items() if name != lost}
+        sink, marked = pa.BufferOutputStream(), {b"sfumato.facts": json.dumps(own).encode()}
+        table = pa.table({"n": [7]}).replace_schema_metadata(marked)
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        with pytest.raises(SourceError, match="an answer must be a stream of Arrow"):
+            RemoteAnswer.from_stream(sink.getvalue().to_pybytes())
 
 
 def test_a_session_its_plan_and_its_ledger(session: Any) -> None:

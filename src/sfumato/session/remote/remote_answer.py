@@ -55,13 +55,15 @@ class RemoteAnswer:
     facts: Mapping[str, Any]
 
     @classmethod
-    def from_stream(cls, content: bytes) -> Self:
+    def from_stream(cls, content: bytes, about: Mapping[str, Any] | None = None) -> Self:
         """Return the answer that a console sent.
 
         Parameters
         ----------
         content : bytes
             A stream of Arrow's IPC format, with facts in its schema.
+        about : mapping of str to value, optional
+            Facts that it need not have.
 
         Returns
         -------
@@ -70,14 +72,16 @@ class RemoteAnswer:
         Raises
         ------
         SourceError
-            If it is no such stream.
+            If it is no such stream, or lacks a fact.
         """
         try:
             table = pa.ipc.open_stream(content).read_all()
             facts = json.loads((table.schema.metadata or {})[_FACTS])
-        except (pa.ArrowException, KeyError, ValueError):
+            answer = cls(table=table.replace_schema_metadata(None), facts={**(about or {}), **facts})
+            _ = (answer.epsilon, answer.delta, answer.privacy_unit, answer.simulated, answer.receipts)
+        except (pa.ArrowException, KeyError, ValueError, TypeError):
             raise SourceError("an answer must be a stream of Arrow, got another; check the address") from None
-        return cls(table=table.replace_schema_metadata(None), facts=facts)
+        return answer
 
     @property
     def epsilon(self) -> float:
@@ -121,7 +125,7 @@ class RemoteAnswer:
         -------
         str
         """
-        return str(self.facts.get("explanation", ""))
+        return "\n".join(map(printable, str(self.facts.get("explanation", "")).split("\n")))
 
     def to_arrow(self, *, intervals: bool = False) -> pa.Table:
         """Return the answer as an Arrow table.
