@@ -27,7 +27,8 @@ if run_time(__name__):
     from sfumato.session.remote.remote_answer import RemoteAnswer
 
 EVIL = "<script>alert('1')</script>\x1b[2J"
-TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
+IGNORED = "tex2jax_ignore mathjax_ignore"
+TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
 
 
 class Page(HTMLParser):
@@ -43,7 +44,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS
-        assert attrs == [] or (tag == "th" and attrs[0] in {("scope", "col"), ("scope", "row")})
+        known = {"th": [("scope", "col"), ("scope", "row")], "div": [("class", IGNORED)]}
+        assert len(attrs) <= 1
+        assert set(attrs) <= set(known.get(tag, []))
         self.open.append(tag)
         self.cells.append("")
 
@@ -58,6 +61,8 @@ class Page(HTMLParser):
 def page(thing: Any) -> str:
     """Return the text of what a notebook shows, a cell to a line."""
     shown = thing._repr_html_()
+    assert shown.startswith(f'<div class="{IGNORED}"><table>'), "a notebook makes no formula of a name"
+    assert shown.endswith("</div>")
     assert shown.count("<table>") == shown.count("<caption>") == 1
     return "\n".join(cell for cell in Page(shown).cells if cell)
 

@@ -2,7 +2,7 @@
 
 Screen readers find a caption, and the head of each column and row. Colours and widths are the notebook's.
 
->>> html_facts("An audit", {"claim": "<b>1</b>"})[41:-16]
+>>> html_facts("An audit", {"claim": "<b>1</b>"})[84:-22]
 '<tr><th scope="row">claim</th><td>&lt;b&gt;1&lt;/b&gt;</td></tr>'
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["Cell", "html_facts", "html_table", "named", "printable", "shortened", "shown"]
+__all__ = ["Cell", "html_block", "html_facts", "html_table", "named", "printable", "shortened", "shown"]
 
 _WHOLE = 10**15
 """From here on a number is written with an exponent: no one reads its digits, and a cell would cut them."""
@@ -104,7 +104,7 @@ def html_table(
 
     Examples
     --------
-    >>> html_table("a count", ["n"], [[("7", "[5, 9]")]], facts={"cost": "nothing"})[-95:]
+    >>> html_table("a count", ["n"], [[("7", "[5, 9]")]], facts={"cost": "nothing"})[-101:-6]
     '<tr><td>7 <small>[5, 9]</small></td></tr></tbody></table><dl><dt>cost</dt><dd>nothing</dd></dl>'
     """
     names = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
@@ -113,7 +113,7 @@ def html_table(
     said = "".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in (facts or {}).items())
     listed = f"<dl>{said}</dl>" if said else ""
     table = f"<caption>{_text(caption)}</caption><thead><tr>{names}</tr></thead><tbody>{body}</tbody>"
-    return f"<table>{table}</table>{below}{listed}"
+    return html_block(f"<table>{table}</table>{below}{listed}")
 
 
 def html_facts(caption: str, facts: Mapping[str, str]) -> str:
@@ -127,7 +127,12 @@ def html_facts(caption: str, facts: Mapping[str, str]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in facts.items()
     )
-    return f"<table><caption>{_text(caption)}</caption><tbody>{rows}</tbody></table>"
+    return html_block(f"<table><caption>{_text(caption)}</caption><tbody>{rows}</tbody></table>")
+
+
+def html_block(content: str) -> str:
+    """Return HTML in which a notebook leaves $ alone: MathJax would make formulas of names, and links too."""
+    return f'<div class="tex2jax_ignore mathjax_ignore">{content}</div>'
 
 
 def _number(value: Any) -> str:

@@ -23,7 +23,7 @@ from html import escape
 from typing import Any, Final, TypeAlias
 
 from sfumato import _check
-from sfumato._display import printable
+from sfumato._display import html_block, printable
 
 __all__ = [
     "Progress",
@@ -143,7 +143,7 @@ def _line(display: Callable[..., Any], words: Callable[[str], str]) -> Iterator[
         last = now
         text = f"{printable(words(part))}, {done} of {total}"
         bar = f'<progress max="{total}" value="{done}"></progress>'
-        line = {"text/plain": text, "text/html": f"{bar} {escape(text)}"}
+        line = {"text/plain": text, "text/html": html_block(f"{bar} {escape(text)}")}
         if handles:
             handles[0].update(line, raw=True)
         else:

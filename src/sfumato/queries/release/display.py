@@ -110,7 +110,7 @@ def as_html(
 
     Examples
     --------
-    >>> as_html(pa.table({"n": [7]}), "a count", facts={"cost": "nothing"})[-60:]
+    >>> as_html(pa.table({"n": [7]}), "a count", facts={"cost": "nothing"})[-66:-6]
     '></tr></tbody></table><dl><dt>cost</dt><dd>nothing</dd></dl>'
     """
     head, *rows = _rows(table, keys, _MAX_HTML_ROWS)
