@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
 import sfumato as sf
+from sfumato import _display
 from sfumato._display import html_facts, html_table
+from sfumato.errors import SourceError
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -16,10 +20,15 @@ if run_time(__name__):
 
     from sfumato import local, mechanisms
     from sfumato.audit import audit, audit_one_run, audit_precision
+    from sfumato.federated.dap.preparation import Preparation
     from sfumato.local import surveys
+    from sfumato.queries.engines.compilation.bounding import Bounding
+    from sfumato.queries.engines.duckdb.cache import CachedBounding
+    from sfumato.session.remote.remote_answer import RemoteAnswer
 
 EVIL = "<script>alert('1')</script>\x1b[2J"
-TAGS = {"table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
+IGNORED = "tex2jax_ignore mathjax_ignore"
+TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "small", "p", "dl", "dt", "dd"}
 
 
 class Page(HTMLParser):
@@ -35,7 +44,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS
-        assert attrs == [] or (tag == "th" and attrs[0] in {("scope", "col"), ("scope", "row")})
+        known = {"th": [("scope", "col"), ("scope", "row")], "div": [("class", IGNORED)]}
+        assert len(attrs) <= 1
+        assert set(attrs) <= set(known.get(tag, []))
         self.open.append(tag)
         self.cells.append("")
 
@@ -50,6 +61,8 @@ class Page(HTMLParser):
 def page(thing: Any) -> str:
     """Return the text of what a notebook shows, a cell to a line."""
     shown = thing._repr_html_()
+    assert shown.startswith(f'<div class="{IGNORED}"><table>'), "a notebook makes no formula of a name"
+    assert shown.endswith("</div>")
     assert shown.count("<table>") == shown.count("<caption>") == 1
     return "\n".join(cell for cell in Page(shown).cells if cell)
 
@@ -73,6 +86,37 @@ def test_texts_are_never_markup() -> None:
         cells = Page(shown).cells
         assert any("<script>" in cell for cell in cells)
         assert "<script>" not in shown
+
+
+def test_names_are_whole_and_huge_numbers_short() -> None:
+    names = {2019: "2019", 1000.25: "1000.25", None: "NULL", "\ud800": r"\ud800"}
+    assert {value: _display.named(value) for value in names} == names
+    numbers = {-1.7e308: "-1.7e+308", 5e-324: "4.941e-324", 10**400: "1.000e+400", 10**9: "1,000,000,000"}
+    assert {value: _display.shown(value) for value in numbers} == numbers
+
+
+def test_years_of_a_console_s_answer_are_names() -> None:
+    table = pa.table({"year": [2019], "n": [7000], "n_lower": [6990], "n_upper": [7010]})
+    facts = {"epsilon": 1.0, "delta": 0.0, "privacy_unit": "id", "simulated": False, "receipts": []}
+    answer = RemoteAnswer(table=table, facts=facts)
+    assert str(answer).splitlines()[1] == "2019  7,000"
+    assert "<td>2019</td><td>7,000 <small>[6,990, 7,010]</small></td>" in answer._repr_html_()
+
+
+def test_a_console_s_answer_is_whole_and_steers_nothing() -> None:
+    facts = {"epsilon": 1.0, "delta": 0.0, "privacy_unit": EVIL, "simulated": False, "receipts": []}
+    answer = RemoteAnswer(table=pa.table({"n": [7]}), facts=facts | {"explanation": f"{EVIL}\nb"})
+    assert all(line.isprintable() for line in f"{answer}\n{answer.explain()}".split("\n"))
+    assert answer.explain().endswith("\nb")
+    assert "<script>" in page(answer)
+    for lost in facts:
+        own = {name: value for name, value in facts.items() if name != lost}
+        sink, marked = pa.BufferOutputStream(), {b"sfumato.facts": json.dumps(own).encode()}
+        table = pa.table({"n": [7]}).replace_schema_metadata(marked)
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        with pytest.raises(SourceError, match="an answer must be a stream of Arrow"):
+            RemoteAnswer.from_stream(sink.getvalue().to_pybytes())
 
 
 def test_a_session_its_plan_and_its_ledger(session: Any) -> None:
@@ -193,3 +237,9 @@ def test_audits() -> None:
     assert "low bits\n" in page(audit_precision(len, epsilon=1.0, pairs=pairs, trials=1000))
     one = audit_one_run(lambda included: included * 0.0, canaries=100, epsilon=1.0, rng=1)
     assert "verdict\nnot refuted: nothing is proved" in page(one)
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    for kind, secret in ((Bounding, "secret"), (CachedBounding, "secret"), (Preparation, "verify_key")):
+        (named,) = (each for each in fields(kind) if each.name == secret)
+        assert not named.repr

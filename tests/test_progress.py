@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sfumato import _progress
-from sfumato._progress import shown_progress
+from sfumato._progress import shown_progress, shown_steps
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from tests.run_time import run_time
@@ -26,6 +26,20 @@ if run_time(__name__):
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+class Gone(Terminal):
+    """One whose window is closed after some writes."""
+
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.left = writes
+
+    def write(self, text: str) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise BrokenPipeError
+        return super().write(text)
 
 
 @pytest.fixture
@@ -76,6 +90,37 @@ def test_where_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
             show(1, 3)
         assert ("blocks" in stream.getvalue()) == shown
         assert ("1/3" in stream.getvalue()) == shown
+
+
+def test_no_name_is_markup_or_steers_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with shown_steps(True, str) as show:
+        assert show is not None
+        show("[/b][red]\x1b[2J", 1, 3)
+    assert r"[/b][red]\x1b[2J" in terminal.getvalue()
+
+
+def test_a_terminal_that_is_gone_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal_progress, "_PATIENCE", 0.0)
+    closed = Terminal()
+    closed.close()
+    for stream in (None, closed, Gone(0), Gone(2)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with shown_progress(True, "blocks") as show:
+            show(1, 3)
+        with terminal_progress.shown() as tell:
+            tell(50.0)
+
+
+def test_what_the_work_prints_stays_on_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with shown_progress(True, "blocks") as show:
+        show(1, 3)
+        sys.stdout.write("an answer\n")
+    assert capsys.readouterr().out == "an answer\n"
 
 
 def test_a_cell_shows_it_and_is_empty_at_the_end(cell: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 Screen readers find a caption, and the head of each column and row. Colours and widths are the notebook's.
 
->>> html_facts("An audit", {"claim": "<b>1</b>"})[41:-16]
+>>> html_facts("An audit", {"claim": "<b>1</b>"})[84:-22]
 '<tr><th scope="row">claim</th><td>&lt;b&gt;1&lt;/b&gt;</td></tr>'
 """
 
@@ -11,8 +11,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
-__all__ = ["Cell", "html_facts", "html_table", "printable", "shown"]
+__all__ = ["Cell", "html_block", "html_facts", "html_table", "named", "printable", "shortened", "shown"]
+
+_WHOLE = 10**15
+"""From here on a number is written with an exponent: no one reads its digits, and a cell would cut them."""
 
 Cell = str | tuple[str, str]
 """A text, or one with a note beside it in small letters."""
@@ -29,6 +33,28 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """Return at most so many characters of a text, the last three of them dots where more was there.
+
+    Examples
+    --------
+    >>> shortened("a" * 50, 10)
+    'aaaaaaa...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def named(value: object) -> str:
+    """Return a value that names something, such as a year or an edge: it is not rounded.
+
+    Examples
+    --------
+    >>> named(2019), named(1000.25), named(None)
+    ('2019', '1000.25', 'NULL')
+    """
+    return "NULL" if value is None else printable(str(value))
+
+
 def shown(value: object) -> str:
     """Return a value as a person reads it; of a list of values with their counts these.
 
@@ -36,6 +62,8 @@ def shown(value: object) -> str:
     --------
     >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
     ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
+    >>> shown(1e300), shown(10**40)
+    ('1e+300', '1.000e+40')
     >>> shown(Decimal("1270.500000000"))
     '1,270.5'
     >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
@@ -50,12 +78,7 @@ def shown(value: object) -> str:
         return ", ".join(map(shown, value))
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return printable(str(value))
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    whole, point, part = (
-        f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
-    )
-    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
+    return _number(value)
 
 
 def html_table(
@@ -81,7 +104,7 @@ def html_table(
 
     Examples
     --------
-    >>> html_table("a count", ["n"], [[("7", "[5, 9]")]], facts={"cost": "nothing"})[-95:]
+    >>> html_table("a count", ["n"], [[("7", "[5, 9]")]], facts={"cost": "nothing"})[-101:-6]
     '<tr><td>7 <small>[5, 9]</small></td></tr></tbody></table><dl><dt>cost</dt><dd>nothing</dd></dl>'
     """
     names = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
@@ -90,7 +113,7 @@ def html_table(
     said = "".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in (facts or {}).items())
     listed = f"<dl>{said}</dl>" if said else ""
     table = f"<caption>{_text(caption)}</caption><thead><tr>{names}</tr></thead><tbody>{body}</tbody>"
-    return f"<table>{table}</table>{below}{listed}"
+    return html_block(f"<table>{table}</table>{below}{listed}")
 
 
 def html_facts(caption: str, facts: Mapping[str, str]) -> str:
@@ -104,7 +127,23 @@ def html_facts(caption: str, facts: Mapping[str, str]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in facts.items()
     )
-    return f"<table><caption>{_text(caption)}</caption><tbody>{rows}</tbody></table>"
+    return html_block(f"<table><caption>{_text(caption)}</caption><tbody>{rows}</tbody></table>")
+
+
+def html_block(content: str) -> str:
+    """Return HTML in which a notebook leaves $ alone: MathJax would make formulas of names, and links too."""
+    return f'<div class="tex2jax_ignore mathjax_ignore">{content}</div>'
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1000 <= abs(value) < _WHOLE else f"{value:.4g}"
+    if not -(10**30) < value < 10**30:
+        return f"{Decimal(value):.4g}"
+    if not isinstance(value, Decimal):
+        return f"{value:,}"
+    whole, point, part = f"{value:,f}".partition(".")
+    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 
 
 def _text(text: str) -> str:

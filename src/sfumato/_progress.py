@@ -23,8 +23,17 @@ from html import escape
 from typing import Any, Final, TypeAlias
 
 from sfumato import _check
+from sfumato._display import html_block, printable
 
-__all__ = ["Progress", "StepProgress", "notebook_display", "on_terminal", "shown_progress", "shown_steps"]
+__all__ = [
+    "Progress",
+    "StepProgress",
+    "error_bar",
+    "notebook_display",
+    "on_terminal",
+    "shown_progress",
+    "shown_steps",
+]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many steps are done, of how many."""
@@ -98,16 +107,13 @@ def shown_steps(
 @contextmanager
 def _bar(words: Callable[[str], str]) -> Iterator[StepProgress]:
     """Show a bar on standard error, which goes away with the work."""
-    rich, console = importlib.import_module("rich.progress"), importlib.import_module("rich.console")
-    out = console.Console(stderr=True)
-    bar = rich.Progress(
+    rich = importlib.import_module("rich.progress")
+    bar = error_bar(
         rich.SpinnerColumn(),
-        rich.TextColumn("{task.description}"),
+        rich.TextColumn("{task.description}", markup=False),  # a part may be called "[/]"
         rich.BarColumn(),
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
-        console=out,
-        transient=out.is_terminal,  # elsewhere only what it was at the end is written
     )
     began, tasks = time.monotonic(), list[Any]()
 
@@ -116,7 +122,7 @@ def _bar(words: Callable[[str], str]) -> Iterator[StepProgress]:
             bar.start()
             tasks.append(bar.add_task("", total=None))
         for task in tasks:
-            bar.update(task, description=words(part), total=total, completed=done)
+            bar.update(task, description=printable(words(part)), total=total, completed=done)
 
     try:
         yield show
@@ -135,9 +141,9 @@ def _line(display: Callable[..., Any], words: Callable[[str], str]) -> Iterator[
         if now - last < _PAUSE:
             return
         last = now
-        text = f"{words(part)}, {done} of {total}"
+        text = f"{printable(words(part))}, {done} of {total}"
         bar = f'<progress max="{total}" value="{done}"></progress>'
-        line = {"text/plain": text, "text/html": f"{bar} {escape(text)}"}
+        line = {"text/plain": text, "text/html": html_block(f"{bar} {escape(text)}")}
         if handles:
             handles[0].update(line, raw=True)
         else:
@@ -148,6 +154,44 @@ def _line(display: Callable[..., Any], words: Callable[[str], str]) -> Iterator[
     finally:
         for handle in handles:
             handle.update({"text/plain": "", "text/html": ""}, raw=True)
+
+
+class _ErrorStream:
+    """Standard error; what cannot be written to it is dropped, and all that comes after."""
+
+    def __init__(self) -> None:
+        self._file = sys.stderr
+        self.encoding = getattr(self._file, "encoding", None)
+
+    def write(self, text: str) -> int:
+        self._try("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._try("flush")
+
+    def isatty(self) -> bool:
+        return self._file is not None and on_terminal()
+
+    def _try(self, name: str, *given: str) -> None:
+        if self._file is not None:
+            try:
+                getattr(self._file, name)(*given)
+            except (OSError, ValueError):  # it was closed, its reader is gone, or it lacks a character
+                self._file = None
+
+
+def error_bar(*columns: Any) -> Any:
+    """Return rich's bar on standard error: it never fails, for the work may have been paid for already.
+
+    Elsewhere than on a terminal only what it was at the end is written. What the work prints goes where it
+    would go without a bar.
+    """
+    out = importlib.import_module("rich.console").Console(file=_ErrorStream())
+    together = sys.stdout is not None and sys.stdout.isatty()
+    return importlib.import_module("rich.progress").Progress(
+        *columns, console=out, transient=out.is_terminal, redirect_stdout=together
+    )
 
 
 def notebook_display() -> Callable[..., Any] | None:

@@ -17,6 +17,7 @@ from sfumato.cli.input.arguments import AlwaysJson, AsJson
 from sfumato.cli.output.facts import say
 from sfumato.cli.output.writing import write_text
 from sfumato.cli.process.certificate_pair import Certificate, CertificateKey, certificate_pair
+from sfumato.cli.process.service_options import say_now
 from sfumato.errors import ParameterError
 from sfumato.federated.dap.collection_messages import BatchMode, Interval
 from sfumato.federated.dap.report_messages import TASK_ID_SIZE
@@ -172,7 +173,7 @@ def serve(
         limits=Limits(connections=connections, per_address=None, seconds=seconds),
         uploads=UploadLimits(reports=reports, waiting=waiting, address=per_address),
         certificate=pair,
-        say=_say_now,
+        say=say_now,
     )
 
 
@@ -268,8 +269,3 @@ def _measurement(text: str) -> Any:
         raise ParameterError(
             "measurements must be numbers or lists of numbers, got other text; write them as JSON"
         ) from None
-
-
-def _say_now(line: str) -> None:
-    typer.echo(line)
-    sys.stdout.flush()

@@ -140,7 +140,9 @@ def release(
     of: dict[str, object] = {"epsilon": finite_or_none(found.epsilon), "charge": number}
     if isinstance(found, TableRelease) and found.receipt is not None:
         of["receipts"] = [receipt_facts(found.receipt)]
-    write(table, style, output, again="it is stored: asking again costs nothing", facts=ANSWER.wrap(of))
+    keys = found.record.keys if isinstance(found, TableRelease) else ()
+    again = "it is stored: asking again costs nothing"
+    write(table, style, output, keys=keys, again=again, facts=ANSWER.wrap(of))
     if isinstance(found, TableRelease):
         for line in cut_off([found]):
             typer.echo(printable(line), err=True)

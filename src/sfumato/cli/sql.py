@@ -108,8 +108,9 @@ def answer(
     table = release.to_arrow(intervals=not no_intervals, **clamped)
     if style is Format.PARQUET:
         table = _stated(session, release, table)
-    write(table, style, output, again=_again(session), facts=_facts(session, release))
     several = release.releases if isinstance(release, PostprocessedRelease) else (release,)
+    keys = {name for each in several for name in each.record.keys}
+    write(table, style, output, keys=keys, again=_again(session), facts=_facts(session, release))
     for line in (*cut_off(several), _account(session, release)):
         typer.echo(line, err=True)
 

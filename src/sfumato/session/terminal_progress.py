@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from sfumato._progress import notebook_display, shown_steps
+from sfumato._progress import error_bar, notebook_display, shown_steps
 
 __all__ = ["shown"]
 
@@ -26,7 +25,8 @@ def shown() -> Iterator[Callable[[float | None], None]]:
         with shown_steps(True, lambda _: _WORDS) as step:
             yield lambda percent: None if step is None else step("", int(percent or 0), 100)
         return
-    began, bar = time.monotonic(), _bar()
+    began = time.monotonic()
+    bar = error_bar(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     tasks: list[TaskID] = []
 
     def show(percent: float | None) -> None:
@@ -40,14 +40,3 @@ def shown() -> Iterator[Callable[[float | None], None]]:
         yield show
     finally:
         bar.stop()
-
-
-def _bar() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
 from sfumato.cli.demos.truth import people_by_race, people_by_state
+from sfumato.cli.process.interrupts import Interrupts
 
 TOTALS = json.loads(Path(__file__).parents[1].joinpath("acs_totals.json").read_text(encoding="utf-8"))
 
@@ -75,6 +77,18 @@ def test_no_line_is_over_80_characters(columns: str, monkeypatch: pytest.MonkeyP
 def test_every_group_has_a_line_of_its_own(output: str) -> None:
     (table,) = re.findall(r"^ *race  .*?\n\n", output, re.MULTILINE | re.DOTALL)
     assert len(table.strip().splitlines()) == 2 + len(people_by_race())
+
+
+def test_an_interrupt_says_what_was_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    module, own = import_module("sfumato.cli.demos.demo"), Interrupts()
+    monkeypatch.setattr(module, "_hide_rare_groups", interrupted)
+    monkeypatch.setattr(module, "interrupts", own)
+    with pytest.raises(KeyboardInterrupt):
+        module.demo(tmp_path / "l")
+    assert own.line().startswith("interrupted; charge 1 stays, (0.5, 1e-08)-DP, with the answer stored")
 
 
 def test_a_stored_ledger_answers_the_same_again(tmp_path: Path) -> None:

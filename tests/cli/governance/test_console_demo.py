@@ -53,6 +53,12 @@ def test_it_prints_who_enters_and_ends_without_a_trace() -> None:
     assert not demo.folder.exists()
 
 
+def test_a_console_that_cannot_begin_leaves_its_folder_empty(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="port must be at most 65535"):
+        console_demo(tmp_path, 1 << 16, print)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_is_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").write_text("mine")

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from sfumato.cli.output.page import Page
+from sfumato.cli.output.tables import wide_console
+from sfumato.cli.process.service_options import say_now
 
 
 def test_lines_end_at_80_columns_or_where_the_terminal_does(
@@ -18,3 +20,10 @@ def test_lines_end_at_80_columns_or_where_the_terminal_does(
         Page().say("word " * 60)
         lengths = [len(line) for line in capsys.readouterr().out.splitlines()]
         assert widest - 5 < max(lengths) <= widest
+
+
+def test_without_a_standard_output_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    Page().say("word")
+    wide_console().print("word")
+    say_now("word")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from sfumato.cli.output.tables import print_table, release_table
+from sfumato.cli.output.writing import Format, content
 
 NUMBERS = {"n": [1_234_567, 89], "n_lower": [1_234_000, 80], "n_upper": [1_235_000, 98]}
 SUMS = {"total": [123_456_789_012, 4], "total_lower": [1, 2], "total_upper": [987_654_321_098, 5]}
@@ -30,6 +32,15 @@ def test_no_digit_is_cut(width: int) -> None:
         assert number in shown
     assert "\N{HORIZONTAL ELLIPSIS}" not in shown
     assert ("total: 4" in shown) == (width < 200)
+
+
+def test_years_are_names_and_dates_may_lie_beyond_python_s() -> None:
+    days = pa.array([2_932_897, 0], pa.int32()).cast(pa.date32())
+    answer = pa.table({"year": [2019, None], "day": days, "n": [2019, 7]})
+    text = content(answer, Format.TABLE, keys={"year"}).decode()
+    assert text.split()[4:7] == ["2019", "10000-01-01", "2,019"]
+    rows = json.loads(content(answer, Format.JSON))
+    assert [row["day"] for row in rows] == ["10000-01-01", "1970-01-01"]
 
 
 def test_no_colour_is_obeyed(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_the_picture_and_the_table() -> None:
     assert ax.get_ylabel() == "mean gain of leaving, over the mean cost"
     assert ax.get_legend() is None
     assert curve.plot(ax, label="roads").get_legend().get_texts()[0].get_text() == "roads"
+    assert curve.plot(label="").axes.get_legend() is None
     assert str(curve).splitlines()[2].split() == ["100", "0.0250", "1.5000"]
     free = PlayRegret(external=0.0, swap=0.0, mean_external=0.0, mean_swap=0.0, cost=0.0)
     still = gap_curve((10,), lambda count: free)

@@ -32,8 +32,12 @@ from sfumato.mechanisms import (
     TopK,
     Variance,
 )
+from sfumato.mechanisms.base import release_table
+from sfumato.mechanisms.base.release_table import Rows, drawn, drawn_few
+from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.drawings import line, new_axes, written
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -198,6 +202,45 @@ def test_plots_draw_values_and_intervals() -> None:
     assert points.lines[0].get_ydata().tolist() == [released(Count()).value]
     with pytest.raises(ParameterError, match="value must be numbers to plot"):
         TopK(sensitivity=1, scale=0.1, count=1, candidates=["x", "y"]).release([1, 9], rng=1).plot(points)
+
+
+def test_whiskers_of_a_clamped_value_stand_beside_it() -> None:
+    ends = Interval(np.array([5.0, -np.inf, 0.0, 0.0]), np.array([9.0, 2.0, np.inf, 1.0]))
+    value = np.array([3.0, 7.0, 1.0, np.nan])
+    for labels in ({"key": "abcd"}, {"entry": range(4)}, {"lower_edge": range(4), "upper_edge": range(1, 5)}):
+        (whiskers,) = drawn(Rows(labels, value, ends), new_axes()).collections
+        found = [segment[:, 1].tolist() for segment in whiskers.get_segments() if len(segment)]
+        assert found == [[5.0, 9.0], [2.0, 2.0], [0.0, 1.0]]
+
+
+def test_many_rows_are_cut_or_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_table, "_MOST", 150)
+    value = np.arange(1000)
+    rows = Rows({"key": [str(at) for at in value]}, value, Interval(value, value))
+    for ax in (drawn(rows, new_axes()), drawn_few(rows, 10**30, new_axes())):
+        assert (len(ax.patches), ax.get_title()) == (150, "the first 150 of 1,000 rows")
+        assert len(written(ax)) <= 100
+    for labels in ({"entry": range(1000)}, {"lower_edge": range(1000), "upper_edge": range(1, 1001)}):
+        ax = drawn(rows._replace(labels=labels), new_axes())
+        assert (line(ax)[1], ax.patches[:]) == (value.tolist(), [])
+
+
+def test_columns_of_data_may_have_any_name() -> None:
+    value = np.array([1.0, 2.0])
+    for names in (["quantile"], ["entry"], ["lower_edge", "upper_edge"], ["value"], ["lower"]):
+        ax = drawn(Rows({name: ["a", "b"] for name in names}, value, None), new_axes())
+        assert bars_of(ax) == [1.0, 2.0]
+    assert written(drawn(Rows({"k": [None, 2019]}, value, None), new_axes())) == ["NULL", "2019"]
+
+
+def bars_of(ax: Any) -> list[float]:
+    return [bar.get_height() for bar in ax.patches]
+
+
+def test_a_notebook_rounds_a_value_and_its_ends_alike() -> None:
+    shown = Laplace(sensitivity=1, scale=2).release(1234572, rng=7)._repr_html_()
+    value = Laplace(sensitivity=1, scale=2).release(1234572, rng=7).value
+    assert f"<td>{value:,} <small>[{value - 6:,}, {value + 6:,}]</small></td>" in shown
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

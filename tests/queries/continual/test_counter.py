@@ -403,6 +403,8 @@ def test_sums_so_far_are_lines_over_the_periods_within_their_intervals() -> None
         assert ax.lines[place].get_label() == group
         assert line(ax, place) == ([row["period"] for row in own], [row["spent"] for row in own])
         assert band(ax, place) == [(row["spent_lower"], row["spent_upper"]) for row in own]
-    assert released.plot(new_axes()).get_ylabel() == "n, so far"
+    few = released.plot(new_axes(), most=1)
+    assert (few.get_ylabel(), len(few.lines)) == ("n, so far", 1)
+    assert few.get_title() == f"the first 1 of {len(GROUPS)} groups"
     with pytest.raises(ParameterError, match="aggregate must be one of 'n', 'spent', got 'm'"):
         released.plot(new_axes(), aggregate="m")

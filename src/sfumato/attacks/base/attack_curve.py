@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base.target_guesses import TargetGuesses
+from sfumato.privacy.interpretation.plotting import label_text
 
 __all__ = ["AttackCurve", "attack_curve", "counts_above", "draw", "roc", "thinned"]
 
@@ -88,6 +89,6 @@ def thinned(curve: AttackCurve) -> tuple[list[float], list[float]]:
 def draw(curve: AttackCurve, ax: Any, label: str) -> None:
     """Draw a curve into axes."""
     drawn: dict[str, Any] = {"drawstyle": "steps-post"} if curve.kind == "roc" else {}
-    ax.plot(curve.x, curve.y, label=label, **drawn)
+    ax.plot(curve.x, curve.y, label=label_text(label), **drawn)
     ax.set_xlabel(curve.x_label)
     ax.set_ylabel(curve.y_label)

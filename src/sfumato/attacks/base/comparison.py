@@ -9,7 +9,6 @@ from sfumato import _check
 from sfumato._wire import Format, canonical, parse
 from sfumato.attacks.base.attack import Attack
 from sfumato.attacks.base.findings import Findings
-from sfumato.privacy.interpretation.plotting import axes
 
 __all__ = ["Comparison", "compare"]
 
@@ -74,8 +73,7 @@ class Comparison:
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
-        ax = axes(ax)
-        self.raw.plot(ax, label="raw")
+        ax = self.raw.plot(ax, label="raw")
         return self.private.plot(ax, label="private")
 
 

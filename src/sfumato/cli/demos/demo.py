@@ -14,6 +14,7 @@ from sfumato.cli.demos.local_demo import local_demo
 from sfumato.cli.demos.truth import people_by_race, people_by_state
 from sfumato.cli.output.page import Page
 from sfumato.cli.output.tables import cut, dashed, plain_table, shown
+from sfumato.cli.process.interrupts import interrupts
 from sfumato.errors import BudgetExceeded
 from sfumato.session.connection import connect
 from sfumato.session.session import Session
@@ -69,7 +70,11 @@ def demo(
         (local_demo if local else attack_demo)()
         return
     page = Page()
-    with connect(ACS, privacy_unit="person_id", epsilon=_EPSILON, delta=_DELTA, ledger=ledger) as session:
+    address = None if ledger is None else str(ledger)
+    with (
+        connect(ACS, privacy_unit="person_id", epsilon=_EPSILON, delta=_DELTA, ledger=address) as session,
+        interrupts.stating(session.ledger, address),
+    ):
         _introduce(page, session)
         _answer_states(page, session)
         _hide_rare_groups(page, session)

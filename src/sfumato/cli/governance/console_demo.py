@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -72,16 +73,18 @@ def console_demo(folder: Path | None, port: int, say: Callable[[str], None]) -> 
     Parameters
     ----------
     folder : Path, optional
-        A new or empty one that stays; without it, one that ends with the demo.
+        A new or empty one that stays, once the console has begun; without it, one that ends with the demo.
     port : int
         0 for any that is free.
     say : callable
         Receives what is printed.
     """
-    with _place(folder) as (place, stays):
+    with _place(folder) as (place, stays), ExitStack() as undo:
+        undo.callback(_empty, place)
         tokens = make_office(place)
 
         def started(origin: str) -> None:
+            undo.pop_all()  # from here on somebody has the tokens
             for line in _introduction(place, origin, tokens, stays=stays):
                 say(line)
 
@@ -119,6 +122,15 @@ def make_office(folder: Path) -> Mapping[str, str]:
     (folder / "console.toml").write_text(_settings(), encoding="utf-8")
     store = TokenStore(read_settings(folder / "console.toml").tokens)
     return {one.name: store.create(one.name, one.scopes, days=1)[0] for one in MEMBERS}
+
+
+def _empty(folder: Path) -> None:
+    """Remove what was made before anybody had a token for it: the same folder is to be tried again."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
 
 
 @contextmanager

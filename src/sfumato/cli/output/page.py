@@ -21,7 +21,8 @@ class Page:
     """Prints paragraphs; nothing in them is read as markup."""
 
     def __init__(self) -> None:
-        terminal = Console().width if sys.stdout.isatty() else _WIDTH
+        shown = sys.stdout is not None and sys.stdout.isatty()
+        terminal = Console().width if shown else _WIDTH
         self._console = Console(highlight=False, width=min(terminal, _WIDTH))
 
     def title(self, text: str) -> None:

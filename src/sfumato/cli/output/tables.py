@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.queries.release.display import printable, shown
+from sfumato._display import named
+from sfumato.queries.release.display import plain_rows, printable, shown
 
 __all__ = [
     "cut",
@@ -114,14 +115,26 @@ def print_table(console: Console, table: Table) -> None:
         console.print()
 
 
-def release_table(answer: pa.Table) -> Table:
-    """Return a release as a table, each interval in one column beside its answer."""
+def release_table(answer: pa.Table, keys: Collection[str] = ()) -> Table:
+    """Return a release as a table, each interval in one column beside its answer.
+
+    Parameters
+    ----------
+    answer : pyarrow.Table
+    keys : collection of str
+        Columns whose numbers are names, such as years.
+    """
     columns = list(_columns(answer))
     fields = [answer.schema.field(parts[0]) for _, parts in columns]
     right = [i for i, field in enumerate(fields) if _is_number(field.type)]
     table = plain_table([title for title, _ in columns], right=right)
-    for row in answer.to_pylist():
-        cells = [shown(row[p[0]]) if len(p) == 1 else interval(row[p[0]], row[p[1]]) for _, p in columns]
+    for values in plain_rows(answer):
+        row = dict(zip(answer.column_names, values, strict=True))
+        names = {key: named(row[key]) for key in keys if key in row}
+        cells = [
+            (names.get(p[0]) or shown(row[p[0]])) if len(p) == 1 else interval(row[p[0]], row[p[1]])
+            for _, p in columns
+        ]
         table.add_row(*(Text(cell) for cell in cells))
     return table
 
@@ -145,5 +158,6 @@ def _is_number(kind: Any) -> bool:
 
 def wide_console(file: IO[str] | None = None) -> Console:
     """Return a console that cuts nothing off where no terminal is behind it; standard output by default."""
-    terminal = (sys.stdout if file is None else file).isatty()
+    out = sys.stdout if file is None else file
+    terminal = out is not None and out.isatty()
     return Console(file=file, highlight=False, width=None if terminal else _UNLIMITED)

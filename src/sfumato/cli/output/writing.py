@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from enum import Enum
 from io import BytesIO, StringIO
@@ -23,6 +23,7 @@ from sfumato.cli.output.guarding import resolved
 from sfumato.cli.output.tables import print_table, release_table, wide_console
 from sfumato.cli.process.standard import OutputFailed
 from sfumato.errors import SourceError
+from sfumato.queries.release.display import plain_rows
 
 __all__ = [
     "Format",
@@ -108,6 +109,7 @@ def write(
     *,
     again: str,
     facts: Mapping[str, object] | None = None,
+    keys: Collection[str] = (),
 ) -> None:
     """Write a release to a file, whole or not at all, or to standard output.
 
@@ -121,6 +123,8 @@ def write(
         What stands beside the rows in JSON.
     again : str
         What became of the charge, and how to have the answer again, for the error.
+    keys : collection of str
+        As for `release_table`.
 
     Raises
     ------
@@ -130,11 +134,11 @@ def write(
     try:
         if output is not None:
             # The file behind a link is replaced, not the link.
-            write_whole(resolved(output), content(answer, style, facts))
+            write_whole(resolved(output), content(answer, style, facts, keys))
         elif style is Format.TABLE:
-            print_table(wide_console(), release_table(answer))
+            print_table(wide_console(), release_table(answer, keys))
         else:
-            sys.stdout.buffer.write(content(answer, style, facts))
+            sys.stdout.buffer.write(content(answer, style, facts, keys))
             sys.stdout.flush()
     except OutputFailed as error:
         raise OutputFailed(f"{error}; {again}") from None
@@ -201,7 +205,12 @@ def finite_or_none(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def content(answer: pa.Table, style: Format, facts: Mapping[str, object] | None = None) -> bytes:
+def content(
+    answer: pa.Table,
+    style: Format,
+    facts: Mapping[str, object] | None = None,
+    keys: Collection[str] = (),
+) -> bytes:
     """Return an answer as the bytes of a file: in JSON a list of objects, one for each row by column name.
 
     With facts, JSON is one object that has them, and the list as its ``rows``. A date or a timestamp is a
@@ -209,10 +218,11 @@ def content(answer: pa.Table, style: Format, facts: Mapping[str, object] | None 
     """
     if style is Format.TABLE:
         text = StringIO()
-        print_table(wide_console(text), release_table(answer))
+        print_table(wide_console(text), release_table(answer, keys))
         return text.getvalue().encode()
     if style is Format.JSON:
-        rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
+        names = answer.column_names
+        rows = [dict(zip(names, map(_plain, row), strict=True)) for row in plain_rows(answer)]
         whole = rows if facts is None else {**facts, "rows": rows}
         return (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
     sink = BytesIO()

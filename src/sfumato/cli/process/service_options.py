@@ -140,6 +140,7 @@ def serve_configured(
 
 
 def say_now(line: str) -> None:
-    """Print a line, at once."""
+    """Print a line, at once, where there is a standard output."""
     typer.echo(line)
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()

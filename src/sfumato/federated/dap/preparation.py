@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 import numpy as np
@@ -110,7 +110,7 @@ class Preparation:
     task: DapTask
     role: Role
     key: HpkeKey
-    verify_key: bytes
+    verify_key: bytes = field(repr=False)
 
     @property
     def sealed_size(self) -> int:

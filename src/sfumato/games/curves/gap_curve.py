@@ -22,7 +22,7 @@ from sfumato import _check
 from sfumato.games.joint.congestion_game import PlayRegret
 from sfumato.games.joint.roads import EquilibriumGap
 from sfumato.mechanisms.base.release import read_only
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, label_text
 
 __all__ = ["GapCurve", "gap_curve"]
 
@@ -76,13 +76,13 @@ class GapCurve:
             If matplotlib is absent and no axes are given.
         """
         ax = axes(ax)
-        ax.plot(self.agents, self.relative, marker="o", label=label)
+        ax.plot(self.agents, self.relative, marker="o", label=None if label is None else label_text(label))
         ax.set_xscale("log")
         if (self.relative > 0).all():
             ax.set_yscale("log")
         ax.set_xlabel("agents")
         ax.set_ylabel("mean gain of leaving, over the mean cost")
-        if label is not None:
+        if label:
             ax.legend()
         return ax
 

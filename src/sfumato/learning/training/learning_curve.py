@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any, NamedTuple, final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from sfumato import _check
-from sfumato.errors import MissingExtra
+from sfumato._progress import error_bar
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.privacy._outward import text_above
+from sfumato.privacy.interpretation.plotting import axes, drawable, label_text
 
-__all__ = ["LearningCurve", "Point", "drawn_on", "progress"]
+__all__ = ["LearningCurve", "Point", "progress"]
 
 
 class Point(NamedTuple):
@@ -113,35 +113,20 @@ class LearningCurve:
         Returns
         -------
         matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
         """
-        ax = drawn_on(ax)
-        for name in dict.fromkeys(name for point in self._points for name in point.values):
-            ax.plot(*self.curve(name), marker="o", label=name)
+        ax = axes(ax)
+        names = list(dict.fromkeys(name for point in self._points for name in point.values))
+        for name in names:
+            ax.plot(*map(drawable, self.curve(name)), marker="o", label=label_text(name))
         ax.set_xlabel(f"epsilon at delta {self._delta:g}")
-        ax.legend()
+        if names:
+            ax.legend()
         return ax
-
-
-def drawn_on(ax: Any) -> Any:
-    """Return the axes that were given, or new ones.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    if ax is None:
-        try:
-            from matplotlib.figure import Figure  # noqa: PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
-        ax = Figure().subplots()
-    if not callable(getattr(ax, "plot", None)):
-        _check.refuse_type("ax", "be matplotlib's axes", ax, "leave it out for new ones")
-    return ax
 
 
 def _real(name: str, value: object) -> float:
@@ -192,13 +177,13 @@ def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: i
     """
     delta = _check.unit_interval("delta", delta)
     every = _check.integer("every", every, minimum=1)
-    console = Console(stderr=True)
     total = len(batches) if isinstance(batches, Sized) else None
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("epsilon {task.fields[epsilon]}"))
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        if bar.disable:  # nobody looks: epsilon takes its time
-            yield from batches
-            return
+    shown_bar = error_bar(*columns)
+    if not shown_bar.console.is_terminal:  # nobody looks: epsilon takes its time
+        yield from batches
+        return
+    with shown_bar as bar:
         began = shown = run.released
         task = bar.add_task("", total=total, epsilon=text_above(run.epsilon(delta), 3))
         for batch in batches:

@@ -21,8 +21,9 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.errors import MissingExtra
-from sfumato.learning.training.learning_curve import LearningCurve, Point, drawn_on
+from sfumato.learning.training.learning_curve import LearningCurve, Point
 from sfumato.learning.training.loop.run import TrainingRun
+from sfumato.privacy.interpretation.plotting import axes, drawable
 
 __all__ = ["TensorBoardTracker", "Tracker", "TrainingMonitor"]
 
@@ -167,15 +168,21 @@ class TrainingMonitor:
         Returns
         -------
         matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
         """
-        ax = drawn_on(ax)
+        ax = axes(ax)
         for name in (_LOSS, _SHARE):
             if (values := self.over_steps(name))[0]:
-                ax.plot(*values, marker="o", label=name)
+                ax.plot(*map(drawable, values), marker="o", label=name)
         ax.set_xlabel("steps")
         ax.set_ylabel("not private: for the curator")
         second = ax.twinx()
-        second.plot(*self.over_steps("epsilon"), color="black", linestyle="--", label="epsilon")
+        spent = map(drawable, self.over_steps("epsilon"))
+        second.plot(*spent, color="black", linestyle="--", label="epsilon")
         second.set_ylabel("epsilon")
         handles, labels = ax.get_legend_handles_labels()
         more, names = second.get_legend_handles_labels()

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.variance import Array
@@ -149,7 +150,7 @@ class CombinedShares(ABC):
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
-        labels = {"category": [str(value) for value in self.domain.values]}
+        labels = {"category": list(map(named, self.domain.values))}
         return drawn(Rows(labels, self.frequencies, self.interval(level, population=population)), ax)
 
     def _order(self, index: int) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
 from sfumato.local.frequency.fit import FitTest, fit_of
@@ -320,7 +321,7 @@ class Estimate(TabledShares):
         count = min(_check.integer("most", most, minimum=1), len(self.domain))
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         lower, upper, _ = self.interval(level)
-        labels = {"category": [str(self.domain.values[index]) for index in order.tolist()]}
+        labels = {"category": [named(self.domain.values[index]) for index in order.tolist()]}
         return drawn(Rows(labels, self.frequencies[order], Interval(lower[order], upper[order])), ax)
 
     def of(self, value: Hashable) -> float:

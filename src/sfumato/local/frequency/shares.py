@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sfumato._display import html_table, shown
+from sfumato._display import html_table, named, shown
 from sfumato.local.base.report_facts import report_facts
 from sfumato.local.frequency.variance import Array
 from sfumato.privacy.loss import PrivacyLoss
@@ -72,7 +72,7 @@ class TabledShares(FrequencyShares):
         if "category" in columns:  # without an order of their own
             order.sort(key=lambda at: -values[at])
         rows = [
-            (shown(names[at]), (shown(float(values[at])), f"[{lower[at]:.4g}, {upper[at]:.4g}]"))
+            (named(names[at]), (shown(float(values[at])), f"[{lower[at]:.4g}, {upper[at]:.4g}]"))
             for at in order[:_SHOWN]
         ]
         left = len(names) - len(rows)

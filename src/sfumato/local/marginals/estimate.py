@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.variance import Array
@@ -159,7 +160,7 @@ class MarginalsEstimate:
         """
         found = self.marginal(*attributes)
         cells = product(*(self.domains[at].values for at in attributes))
-        columns = zip(*(map(str, cell) for cell in cells), strict=True)
+        columns = zip(*(map(named, cell) for cell in cells), strict=True)
         labels = {f"attribute {at}": list(column) for at, column in zip(attributes, columns, strict=True)}
         ax = drawn_few(Rows(labels, found.frequencies, found.interval(level)), most, ax)
         ax.set_ylabel("share")

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato._display import Cell, html_table, shown
+from sfumato._display import Cell, html_table, named, shown
 from sfumato.local.base.report_facts import report_facts
 from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
@@ -145,7 +145,7 @@ class GridEstimate(FrequencyShares):
         first, second = self.domain.first.values, self.domain.second.values
         rows: list[tuple[Cell, ...]] = [
             (
-                shown(first[row]),
+                named(first[row]),
                 *(
                     (shown(float(self.frequencies[row, at])), f"[{lower[row, at]:.4g}, {upper[row, at]:.4g}]")
                     for at in range(min(len(second), _COLUMNS))
@@ -156,7 +156,7 @@ class GridEstimate(FrequencyShares):
         left = self.raw.size - len(rows) * min(len(second), _COLUMNS)
         return html_table(
             f"Estimated shares of pairs, of {self.reports:,} reports",
-            ("", *map(shown, second[:_COLUMNS])),
+            ("", *map(named, second[:_COLUMNS])),
             rows,
             more=f"and {left:,} more pairs" if left else "",
             facts={"in brackets": "95 % intervals"} | report_facts(self.loss, simulated=self.simulated),

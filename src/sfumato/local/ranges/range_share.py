@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.variance import Array
@@ -99,7 +100,7 @@ def range_indices(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places
 def drawn_places(domain: Domain | Bins) -> list[Any]:
     """Return where values are drawn: numbers and upper edges where they are, others evenly by their names."""
     values = domain.edges[1:].tolist() if isinstance(domain, Bins) else list(domain.values)
-    return values if all(isinstance(value, int | float) for value in values) else [*map(str, values)]
+    return values if all(isinstance(value, int | float) for value in values) else [*map(named, values)]
 
 
 def around(share: Any, variance: Any, risk: float) -> Interval[Any]:

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato._display import Cell, html_table, shown
+from sfumato._display import Cell, html_table, named, shown
 from sfumato.errors import MissingExtra
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.interpretation.plotting import axes, draw_line
+from sfumato.privacy.interpretation.plotting import axes, draw_line, drawable, label_text, ticks
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["Rows", "Table", "as_pandas", "as_polars", "drawn", "drawn_few", "notebook_table", "rows_of"]
+__all__ = [
+    "Rows",
+    "Table",
+    "as_pandas",
+    "as_polars",
+    "draw_whiskers",
+    "drawn",
+    "drawn_few",
+    "notebook_table",
+    "rows_of",
+]
 
 _SHOWN: Final = 20
+_MOST: Final = 2_000
+"""Bars that matplotlib draws in a second or two."""
+_LABELS: Final = 100
 _PLAIN: Final = (bool, int, float, str, bytes, tuple, Decimal, dt.date, type(None))
 _EDGES: Final = ["lower_edge", "upper_edge"]
 
@@ -105,44 +117,74 @@ def as_polars(table: Table) -> pl.DataFrame:
 
 
 def drawn(rows: Rows, ax: Any = None) -> Any:
-    """Draw rows into axes and return them: bars for categories and cells, else points; with intervals."""
-    table = rows.table(intervals=True)
-    value = table["value"]
-    if value.dtype.kind not in "biuf":
-        _check.refuse_state("value", "be numbers to plot", f"it is of {value.dtype}", "show it as a table")
-    value = value.astype(np.float64)
+    """Draw rows into axes and return them: bars for categories and cells, else points; with intervals.
+
+    Of more than 2,000 categories the first ones are drawn; of as many cells or entries, a line.
+    """
+    if rows.value.dtype.kind not in "biuf":
+        found = f"it is of {rows.value.dtype}"
+        _check.refuse_state("value", "be numbers to plot", found, "show it as a table")
     ax = axes(ax)
-    ends = [table.get(name, value).astype(np.float64) for name in ("lower", "upper")]
-    # A half that is infinite is not drawn; a value that was clamped may be at an end.
-    below, above = (
-        np.where(np.isfinite(half), np.maximum(half, 0), 0) for half in (value - ends[0], ends[1] - value)
-    )
-    # Matplotlib below 3.9 takes an array of one number for a number, which NumPy warns of.
-    halves = None if rows.ends is None else np.stack([below, above]).tolist()
+    names, places = list(rows.labels), _places(rows.labels)
+    many = len(rows.value) > _MOST
+    if names and places is None and many:
+        return drawn_few(rows, _MOST, ax)
+    value = drawable(rows.value)
+    ends = rows.ends
+    if ends is not None:
+        ends = Interval(np.atleast_1d(drawable(ends.lower)), np.atleast_1d(drawable(ends.upper)))
     ax.set_ylabel("value")
-    names = list(rows.labels)
-    if names == _EDGES and all(map(_finite, rows.labels.values())):
-        left, right = (np.asarray(table[name], np.float64) for name in names)
-        ax.bar(left, value, right - left, align="edge", yerr=halves, edgecolor="white")
+    if names and places is not None and (many or names == ["quantile"]):
+        draw_line(places[0], value, ends, ax=ax)
+        ax.set_xlabel(names[0].replace("_", " "))
         return ax
-    if names == ["quantile"]:
-        band = None if halves is None else Interval(value - below, value + above)
-        draw_line(table["quantile"], value, band, ax=ax)
-        ax.set_xlabel("quantile")
+    if names == _EDGES and places is not None:
+        left, right = places
+        draw_whiskers((left + right) / 2, value, ends, ax=ax, capsize=0)
+        ax.bar(left, value, right - left, align="edge", edgecolor="white")
         return ax
-    if not names or names == ["entry"]:
-        ax.errorbar(np.arange(value.size), value, yerr=halves, fmt="o", capsize=3)
+    index = np.arange(len(value))
+    if not names or places is not None:
+        (points,) = ax.plot(index, value, "o")
+        draw_whiskers(index, value, ends, ax=ax, color=points.get_color())
         if names:
-            ax.set_xlabel("entry")
+            ax.set_xlabel(names[0])
         else:
             ax.set_xticks([])
         return ax
     between = " to " if names == _EDGES else ", "
-    texts = [between.join(map(str, row)) for row in zip(*rows.labels.values(), strict=True)]
-    ax.bar(range(value.size), value, yerr=halves, capsize=3)
-    ax.set_xticks(range(value.size), texts, rotation=45 if value.size > 6 else 0)
-    ax.set_xlabel(between.join(names).replace("_", " "))
+    texts = [between.join(map(named, row)) for row in zip(*rows.labels.values(), strict=True)]
+    draw_whiskers(index, value, ends, ax=ax)
+    ax.bar(index, value)
+    ticks(ax.xaxis, texts, _LABELS, rotation=45 if len(value) > 6 else 0)
+    ax.set_xlabel(label_text(between.join(names).replace("_", " ")))
     return ax
+
+
+def draw_whiskers(
+    x: Any, value: ArrayLike, ends: Interval[Any] | None, *, ax: Any, color: str = "black", capsize: int = 3
+) -> None:
+    """Draw intervals at ``x``, of a value that was clamped too: it lies outside of its own.
+
+    Parameters
+    ----------
+    x : array
+    value : array
+        Without a value there are no whiskers.
+    ends : Interval of arrays, or None
+        Where an end is not finite, its half is not drawn.
+    ax : matplotlib.axes.Axes
+    color : str
+    capsize : int
+        Of the lines across the ends.
+    """
+    if ends is None:
+        return
+    value, lower, upper = map(drawable, (value, *ends[:2]))
+    base = np.where(np.isnan(value), np.nan, np.fmin(np.fmax(value, lower), upper))
+    # Matplotlib below 3.9 takes an array of one number for a number, which NumPy warns of.
+    halves = np.nan_to_num([base - lower, upper - base], nan=0.0).tolist()
+    ax.errorbar(x, base, yerr=halves, fmt="none", ecolor=color, capsize=capsize)
 
 
 def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -> Any:
@@ -152,7 +194,7 @@ def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -
     ----------
     rows : Rows
     most : int
-        How many are drawn at most.
+        How many are drawn at most; more than 2,000 never are.
     ax : matplotlib.axes.Axes, optional
         New ones if left out.
     of : int, optional
@@ -165,7 +207,7 @@ def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -
     MissingExtra
         If matplotlib is absent and no axes are given.
     """
-    most = _check.integer("most", most, minimum=1)
+    most = min(_check.integer("most", most, minimum=1), _MOST)
     count = len(rows.value) if of is None else of
     labels = {name: label[:most] for name, label in rows.labels.items()}
     ends = rows.ends
@@ -173,7 +215,7 @@ def drawn_few(rows: Rows, most: int, ax: Any = None, *, of: int | None = None) -
         ends = Interval(np.asarray(ends.lower)[:most], np.asarray(ends.upper)[:most])
     ax = drawn(Rows(labels, rows.value[:most], ends), ax)
     if count > most:
-        ax.set_title(f"the first {most} of {count:,} rows")
+        ax.set_title(f"the first {most:,} of {count:,} rows")
     return ax
 
 
@@ -190,12 +232,13 @@ def notebook_table(rows: Rows, caption: str, facts: Mapping[str, str]) -> str:
             "value", "be numbers or names, for a table", "it holds others", "take a part of it"
         )
     value, names = rows.value[:_SHOWN], [*rows.labels, "value"]
-    columns = [list(map(shown, label[:_SHOWN])) for label in rows.labels.values()]
+    columns = [list(map(named, label[:_SHOWN])) for label in rows.labels.values()]
     numbers: list[Cell] = list(map(shown, value.tolist()))
     if rows.ends is not None:
         lower, upper = (np.atleast_1d(np.asarray(end))[:_SHOWN].tolist() for end in rows.ends[:2])
         ends = zip(numbers, lower, upper, strict=True)
-        numbers = [(str(number), f"[{low:.6g}, {high:.6g}]") for number, low, high in ends]
+        # Rounded as the number itself is, so that no end crosses it.
+        numbers = [(str(number), f"[{shown(low)}, {shown(high)}]") for number, low, high in ends]
     left = len(rows.value) - len(value)
     return html_table(
         caption,
@@ -217,8 +260,15 @@ def _fields(value: Any) -> tuple[dict[str, list[str]], NDArray[Any]]:
     return {"field": names}, np.concatenate([part.ravel() for part in parts.values()])
 
 
-def _finite(edges: Sequence[Any]) -> bool:
-    return all(math.isfinite(edge) for edge in edges)
+def _places(labels: Mapping[str, Sequence[Any]]) -> list[NDArray[np.float64]] | None:
+    """Return labels as places on an axis; None where they name rows, such as columns of somebody's data."""
+    if list(labels) not in ([*_EDGES], ["quantile"], ["entry"]):
+        return None
+    columns = [np.asarray(label) for label in labels.values()]
+    if any(column.size and column.dtype.kind not in "iuf" for column in columns):
+        return None
+    found = [drawable(column) for column in columns]
+    return found if np.isfinite(found).all() else None
 
 
 def _column(given: Sequence[Any]) -> NDArray[Any]:

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from sfumato import _check
+from sfumato._display import named, shortened
 from sfumato.errors import MissingExtra
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.interpretation.curves import Curve
 
-__all__ = ["axes", "draw", "draw_line", "draw_map"]
+__all__ = ["axes", "draw", "draw_line", "draw_map", "drawable", "label_text", "ticks"]
 
 _TICKS: Final = 24
+_LARGEST: Final = 1e300
+"""Matplotlib adds margins to what it draws, which overflow beyond."""
 
 
 def axes(ax: Any = None) -> Any:
@@ -22,16 +26,44 @@ def axes(ax: Any = None) -> Any:
 
     Raises
     ------
+    ParameterError
+        If something else was given, such as a figure or several axes.
     MissingExtra
         If matplotlib is absent and no axes are given.
     """
     if ax is not None:
+        if not callable(getattr(ax, "set_xlabel", None)):
+            _check.refuse_type("ax", "be matplotlib's axes", ax, "leave it out for new ones")
         return ax
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional library
     except ImportError as missing:
         raise MissingExtra("plot needs matplotlib; pip install 'sfumato[plot]'") from missing
     return plt.subplots()[1]
+
+
+def label_text(value: object) -> str:
+    r"""Return a name as matplotlib is to write it: no mathematics, nor long, nor left out of a legend.
+
+    Examples
+    --------
+    >>> print(label_text("$x$"), label_text("_x"), label_text(None))
+    \$x\$  _x NULL
+    """
+    text = shortened(named(value)).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # a legend has no line whose label begins with it
+
+
+def drawable(values: Any) -> NDArray[np.float64]:
+    """Return numbers as floats that can be drawn; NaN, of which nothing is drawn, for those without end."""
+    found = np.asarray(values, np.float64)
+    return np.where(np.abs(found) < _LARGEST, found, np.nan)
+
+
+def ticks(axis: Any, names: Sequence[Any], most: int = _TICKS, **style: Any) -> None:
+    """Write names along an axis, at 0, 1 and so on; of more than ``most`` some."""
+    places = range(0, len(names), max(1, -(-len(names) // most)))
+    axis.set_ticks(places, [label_text(names[place]) for place in places], **style)
 
 
 def draw(curve: Curve, ax: Any = None) -> Any:
@@ -44,9 +76,10 @@ def draw(curve: Curve, ax: Any = None) -> Any:
     """
     ax = axes(ax)
     # Few errors of an attack and few small losses are bad; elsewhere the promise is the upper bound.
-    promised = curve.lower if curve.kind in {"trade-off", "loss"} else curve.upper
-    ax.fill_between(curve.x, curve.lower, curve.upper, alpha=0.3)
-    ax.plot(curve.x, promised)
+    x, lower, upper = map(drawable, (curve.x, curve.lower, curve.upper))
+    promised = lower if curve.kind in {"trade-off", "loss"} else upper
+    ax.fill_between(x, lower, upper, alpha=0.3)
+    ax.plot(x, promised)
     ax.set_xlabel(curve.x_label)
     ax.set_ylabel(curve.y_label)
     if curve.kind == "profile" and (promised > 0).any():
@@ -55,7 +88,7 @@ def draw(curve: Curve, ax: Any = None) -> Any:
 
 
 def draw_line(
-    x: ArrayLike | Sequence[Any],
+    x: Sequence[Any] | NDArray[Any],
     y: ArrayLike,
     ends: Interval[Any] | None = None,
     *,
@@ -67,7 +100,7 @@ def draw_line(
     Parameters
     ----------
     x : sequence
-        Numbers, dates or texts, in their order.
+        Numbers, dates or texts, in their order; of many texts, some are written.
     y : array
     ends : Interval of arrays, optional
         The band; where an end is not finite, none is drawn.
@@ -82,10 +115,17 @@ def draw_line(
         If matplotlib is absent and no axes are given.
     """
     ax = axes(ax)
-    y = np.asarray(y, np.float64)
-    (line,) = ax.plot(x, y, marker="o" if len(y) <= _TICKS else None, label=label)
+    y, texts = drawable(y), [*x] if any(isinstance(place, str) for place in x) else []
+    if texts:
+        x = range(len(texts))
+    elif np.asarray(x).dtype.kind == "f":
+        x = drawable(x)
+    name = None if label is None else label_text(label)
+    (line,) = ax.plot(x, y, marker="o" if len(y) <= _TICKS else None, label=name)
+    if texts:
+        ticks(ax.xaxis, texts)
     if ends is not None:
-        lower, upper = (np.asarray(end, np.float64) for end in ends[:2])
+        lower, upper = (drawable(end) for end in ends[:2])
         known = np.isfinite(lower) & np.isfinite(upper)
         ax.fill_between(x, lower, upper, where=known, color=line.get_color(), alpha=0.3, linewidth=0)
     return ax
@@ -117,9 +157,8 @@ def draw_map(
         If matplotlib is absent and no axes are given.
     """
     ax = axes(ax)
-    image = ax.imshow(np.asarray(values, np.float64), origin="lower", aspect="auto")
+    image = ax.imshow(drawable(values), origin="lower", aspect="auto")
     ax.figure.colorbar(image, ax=ax, label=label)
     for axis, own in zip((ax.yaxis, ax.xaxis), names, strict=True):
-        places = range(0, len(own), max(1, -(-len(own) // _TICKS)))
-        axis.set_ticks(places, [str(own[place]) for place in places])
+        ticks(axis, own)
     return ax

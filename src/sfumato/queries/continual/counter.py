@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.errors import SchemaError, SourceError
 from sfumato.mechanisms.base.rational import sqrt_up
 from sfumato.mechanisms.factorization.continual_sum import ContinualSum
@@ -28,7 +29,7 @@ from sfumato.mechanisms.factorization.strategies.participation import Participat
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.interpretation.plotting import axes, draw_line
+from sfumato.privacy.interpretation.plotting import axes, draw_line, label_text
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
@@ -40,6 +41,7 @@ from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.sql_text import name_sql
 from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.release.display import plain_values
 
 __all__ = ["Counter", "CounterRelease", "open_counter"]
 
@@ -101,7 +103,9 @@ class CounterRelease:
                 made[f"{name}_upper"] = pa.array(_joined([end.upper for end in ends]) * scale)
         return pa.table(list(made.values()), names=list(made))
 
-    def plot(self, ax: Any = None, *, aggregate: str | None = None, level: float = 0.95) -> Any:
+    def plot(
+        self, ax: Any = None, *, aggregate: str | None = None, level: float = 0.95, most: int = 30
+    ) -> Any:
         """Draw the sums so far over the periods, a line for each group within its intervals; return the axes.
 
         Parameters
@@ -112,6 +116,8 @@ class CounterRelease:
             Which sum; the first one if left out.
         level : float
             Coverage of each interval.
+        most : int
+            How many groups are drawn at most, the first ones; at least 1.
 
         Returns
         -------
@@ -128,18 +134,22 @@ class CounterRelease:
         if name not in self.sums:
             listed = ", ".join(map(repr, self.sums))
             _check.refuse("aggregate", f"be one of {listed}", aggregate, "name a sum of the counter")
+        most = _check.integer("most", most, minimum=1)
         table = self.to_arrow(intervals=True, level=level)
         columns = [table[each].to_numpy() for each in (name, f"{name}_lower", f"{name}_upper")]
-        begins, groups = [self.schedule.begin(step) for step in range(self.periods)], self.keys.to_pylist()
+        begins = [self.schedule.begin(step) for step in range(self.periods)]
+        groups = list(zip(*map(plain_values, self.keys.columns), strict=True))
         ax = axes(ax)
-        for place in range(max(1, len(groups))):
+        for place in range(min(most, max(1, len(groups)))):
             sums, lower, upper = (column[place :: max(1, len(groups))] for column in columns)
-            label = ", ".join(map(str, groups[place].values())) if groups else None
+            label = ", ".join(map(named, groups[place])) if groups else None
             draw_line(begins, sums, Interval(lower, upper), ax=ax, label=label)
-        ax.set_ylabel(f"{name}, so far")
+        ax.set_ylabel(label_text(f"{name}, so far"))
         ax.set_xlabel("period")
         if groups:
-            ax.legend(title=", ".join(self.keys.column_names))
+            ax.legend(title=label_text(", ".join(self.keys.column_names)))
+        if len(groups) > most:
+            ax.set_title(f"the first {most:,} of {len(groups):,} groups")
         return ax
 
 

@@ -102,11 +102,11 @@ class PostprocessedRelease:
         return f"PostprocessedRelease({self.table.num_rows} of ({names}); {printable(self._promise)})"
 
     def __str__(self) -> str:
-        return as_text(self.to_arrow(), self._promise)
+        return as_text(self.to_arrow(), self._promise, self.keys)
 
     def _repr_html_(self) -> str:
         wide = self.to_arrow(intervals=True)
-        return as_html(self.to_arrow(), self._promise, facts=self._facts, intervals=wide)
+        return as_html(self.to_arrow(), self._promise, self.keys, facts=self._facts, intervals=wide)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -126,6 +126,11 @@ class PostprocessedRelease:
     @property
     def _promise(self) -> str:
         return promise(f"({self.epsilon:g}, {self.delta:g})", self.privacy_unit, simulated=self.simulated)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Names of the columns that the private SELECTs group by; their numbers, such as years, are names."""
+        return frozenset(name for each in self.releases for name in each.record.keys)
 
     @property
     def epsilon(self) -> float:
@@ -220,8 +225,7 @@ class PostprocessedRelease:
             If matplotlib is absent and no axes are given.
         """
         table = self.to_arrow(intervals=True, level=level)
-        keys = {name for each in self.releases for name in each.record.keys}
-        return drawn_table(table, column, keys=keys, most=most, ax=ax)
+        return drawn_table(table, column, keys=self.keys, most=most, ax=ax)
 
     def to_arrow(self, *, intervals: bool = False, level: float = _LEVEL) -> pa.Table:
         """Return the answer as an Arrow table.

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sfumato import _check
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.interpretation.plotting import axes, draw_line
+from sfumato.privacy.interpretation.plotting import axes, draw_line, label_text
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -233,12 +233,12 @@ class SuggestedLimits:
             if aggregate == aggregates[0]:
                 _draw_share(own, "cut", f"{name} cuts off", ax)
             if all(row["error"] is not None for row in own):
-                _draw_share(own, "error", f"error of {printable(str(aggregate))}", ax)
+                _draw_share(own, "error", f"error of {aggregate}", ax)
         for mark, style in (("recommended", "-"), ("stated", ":")):
             for value in dict.fromkeys(row["value"] for row in rows if row[mark]):
                 ax.axvline(value, color="gray", linestyle=style, label=f"{mark}: {value:g}")
         ax.set_xscale("symlog")
-        ax.set_xlabel(name)
+        ax.set_xlabel(label_text(name))
         ax.set_ylabel("share")
         ax.legend()
         return ax

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato._display import html_table, printable, shown
+from sfumato._display import html_table, named, printable, shortened, shown
 from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
+from sfumato.privacy.interpretation.plotting import label_text
 
-__all__ = ["as_html", "as_text", "drawn_table", "plain_values", "printable", "promise", "shown"]
+__all__ = ["as_html", "as_text", "drawn_table", "plain_rows", "plain_values", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
-_WIDEST_CELL = 40
 _ENDS = ("_lower", "_upper")
 
 
@@ -48,6 +48,16 @@ def plain_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     except (OverflowError, ValueError):
         found = column.cast(pa.string()).to_pylist()
     return found
+
+
+def plain_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, in values as `plain_values` has them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    """
+    yield from zip(*map(plain_values, table.columns), strict=True)
 
 
 def as_text(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
@@ -100,7 +110,7 @@ def as_html(
 
     Examples
     --------
-    >>> as_html(pa.table({"n": [7]}), "a count", facts={"cost": "nothing"})[-60:]
+    >>> as_html(pa.table({"n": [7]}), "a count", facts={"cost": "nothing"})[-66:-6]
     '></tr></tbody></table><dl><dt>cost</dt><dd>nothing</dd></dl>'
     """
     head, *rows = _rows(table, keys, _MAX_HTML_ROWS)
@@ -133,21 +143,13 @@ def _interval(low: object, high: object) -> str:
 
 
 def _rows(table: pa.Table, keys: Collection[str], most: int = _MAX_ROWS) -> Iterator[tuple[str, ...]]:
-    yield tuple(_cut(printable(name)) for name in table.column_names)
+    yield tuple(shortened(printable(name)) for name in table.column_names)
     few = table.slice(0, most)
     columns = [
-        [_cut(shown(_named(value) if name in keys else value)) for value in plain_values(column)]
+        [shortened(named(value) if name in keys else shown(value)) for value in plain_values(column)]
         for name, column in zip(few.column_names, few.columns, strict=True)
     ]
     yield from zip(*columns, strict=True)
-
-
-def _named(value: object) -> object:
-    return None if value is None else str(value)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 
 
 def _more(table: pa.Table, most: int = _MAX_ROWS) -> tuple[str, ...]:
@@ -193,16 +195,16 @@ def drawn_table(
     elif column not in numbers:
         listed = ", ".join(map(repr, numbers)) or "none"
         _check.refuse("column", f"be a column of numbers ({listed})", column, "name one of them")
-    few = table.slice(0, _check.integer("most", most, minimum=1))
+    few = table.slice(0, min(_check.integer("most", most, minimum=1), table.num_rows))
     naming = [name for name in own if name not in drawable and name != column]
-    labels = {name: [shown(_named(value)) for value in few[name].to_pylist()] for name in naming}
+    labels: dict[str, Sequence[Any]] = {name: list(map(named, plain_values(few[name]))) for name in naming}
     interval = None
     if all(f"{column}{end}" in names for end in _ENDS):
         lower, upper = (_floats(few[f"{column}{end}"]) for end in _ENDS)
         interval = Interval(lower, upper)
-    labels = labels or {"entry": [str(row) for row in range(1, few.num_rows + 1)]}
+    labels = labels or {"entry": range(few.num_rows)}
     ax = drawn_few(Rows(labels, _floats(few[column]), interval), most, ax, of=table.num_rows)
-    ax.set_ylabel(column)
+    ax.set_ylabel(label_text(column))
     return ax
 
 

@@ -26,7 +26,7 @@ from sfumato.privacy._outward import above
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.calibration import analytic_gaussian_stddev
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, ticks
 from sfumato.privacy.leaves.declared import ZCDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -174,7 +174,7 @@ class Comparison:
             style = {"fillstyle": "full" if met else "none", "label": "met" if met else "not met, or unknown"}
             ax.plot(rights, [place for _, place in own], "o", color="C0", **style)
         ax.axvline(self.own.right, color="gray", label="this guarantee")
-        ax.set_yticks(range(len(placed)), [each.record.name for each in placed], fontsize="small")
+        ticks(ax.yaxis, [each.record.name for each in placed], max(1, len(placed)), fontsize="small")
         ax.invert_yaxis()
         ax.set_xlabel("chance of a right guess, of 50 in 100 before")
         ax.legend()

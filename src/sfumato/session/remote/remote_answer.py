@@ -55,13 +55,15 @@ class RemoteAnswer:
     facts: Mapping[str, Any]
 
     @classmethod
-    def from_stream(cls, content: bytes) -> Self:
+    def from_stream(cls, content: bytes, about: Mapping[str, Any] | None = None) -> Self:
         """Return the answer that a console sent.
 
         Parameters
         ----------
         content : bytes
             A stream of Arrow's IPC format, with facts in its schema.
+        about : mapping of str to value, optional
+            Facts that it need not have.
 
         Returns
         -------
@@ -70,14 +72,16 @@ class RemoteAnswer:
         Raises
         ------
         SourceError
-            If it is no such stream.
+            If it is no such stream, or lacks a fact.
         """
         try:
             table = pa.ipc.open_stream(content).read_all()
             facts = json.loads((table.schema.metadata or {})[_FACTS])
-        except (pa.ArrowException, KeyError, ValueError):
+            answer = cls(table=table.replace_schema_metadata(None), facts={**(about or {}), **facts})
+            _ = (answer.epsilon, answer.delta, answer.privacy_unit, answer.simulated, answer.receipts)
+        except (pa.ArrowException, KeyError, ValueError, TypeError):
             raise SourceError("an answer must be a stream of Arrow, got another; check the address") from None
-        return cls(table=table.replace_schema_metadata(None), facts=facts)
+        return answer
 
     @property
     def epsilon(self) -> float:
@@ -121,7 +125,7 @@ class RemoteAnswer:
         -------
         str
         """
-        return str(self.facts.get("explanation", ""))
+        return "\n".join(map(printable, str(self.facts.get("explanation", "")).split("\n")))
 
     def to_arrow(self, *, intervals: bool = False) -> pa.Table:
         """Return the answer as an Arrow table.
@@ -137,10 +141,8 @@ class RemoteAnswer:
         """
         if intervals:
             return self.table
-        names = self.table.column_names
-        bounded = [name for name in names if {f"{name}_lower", f"{name}_upper"} <= set(names)]
-        ends = {f"{name}_{end}" for name in bounded for end in ("lower", "upper")}
-        return self.table.select([name for name in names if name not in ends])
+        ends = {f"{name}_{end}" for name in self._bounded for end in ("lower", "upper")}
+        return self.table.select([name for name in self.table.column_names if name not in ends])
 
     def to_pandas(self, *, intervals: bool = False) -> pd.DataFrame:
         """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
@@ -179,8 +181,20 @@ class RemoteAnswer:
         return f"RemoteAnswer({self.table.num_rows} of ({names}); {printable(self._promise)})"
 
     def __str__(self) -> str:
-        return as_text(self.to_arrow(), self._promise)
+        return as_text(self.to_arrow(), self._promise, self._keys)
 
     def _repr_html_(self) -> str:
         facts = {"receipts": ", ".join(map(str, self.receipts))} if self.receipts else {}
-        return as_html(self.to_arrow(), self._promise, facts=facts, intervals=self.table)
+        return as_html(self.to_arrow(), self._promise, self._keys, facts=facts, intervals=self.table)
+
+    @property
+    def _keys(self) -> frozenset[str]:
+        """Whole numbers without an interval, beside columns that have some: names, such as years."""
+        whole = {field.name for field in self.table.schema if pa.types.is_integer(field.type)}
+        return frozenset(whole - self._bounded) if self._bounded else frozenset()
+
+    @property
+    def _bounded(self) -> frozenset[str]:
+        """Columns with an interval."""
+        every = set(self.table.column_names)
+        return frozenset(name for name in every if {f"{name}_lower", f"{name}_upper"} <= every)

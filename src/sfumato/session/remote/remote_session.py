@@ -228,9 +228,8 @@ class RemoteSession:
         """
         body = self._question(text, params) | ({} if seed is None else {"seed": seed})
         arrived = self._transport.ask("POST", "/dry-runs", body, accept=_ARROW)
-        made = RemoteAnswer.from_stream(arrived.content)
         about = {"epsilon": 0.0, "delta": 0.0, "privacy_unit": self.privacy_unit, "receipts": []}
-        return RemoteAnswer(table=made.table, facts={**about, **made.facts})
+        return RemoteAnswer.from_stream(arrived.content, about)
 
     @property
     def dataset(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato.mechanisms.base.release_table import Rows, drawn_few
 from sfumato.numerics.interval import Interval
 from sfumato.synthetic.domain.attributes import Label
@@ -133,7 +134,7 @@ class CountTable(ABC):
         """
         places = self._places
         labels = {
-            name: [str(own[place]) for place in column.tolist()]
+            name: [named(own[place]) for place in column.tolist()]
             for name, own, column in zip(self.columns, self.labels, places, strict=True)
         }
         lower, upper, _ = self.interval(level)

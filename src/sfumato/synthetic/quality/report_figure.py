@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, ticks
 from sfumato.synthetic.quality.associations import Association
 
 __all__ = ["association_figure", "columns_of"]
+
+_TICKS: Final = 60
 
 
 def columns_of(associations: Sequence[Association]) -> list[str]:
@@ -46,8 +48,8 @@ def association_figure(associations: Sequence[Association], title: str, ax: Any 
         one, other = map(names.index, each.columns)
         off[one, other] = off[other, one] = each.synthetic - each.real
     image = ax.imshow(off, cmap="RdBu", vmin=-1, vmax=1)
-    ax.set_xticks(range(len(names)), names, rotation=90)
-    ax.set_yticks(range(len(names)), names)
+    ticks(ax.xaxis, names, _TICKS, rotation=90)
+    ticks(ax.yaxis, names, _TICKS)
     ax.set_title(title, fontsize="small", wrap=True)
     ax.figure.colorbar(image, ax=ax, label="Cramer's V, synthetic less real")
     return ax

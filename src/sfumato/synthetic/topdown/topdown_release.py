@@ -13,10 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._display import named
 from sfumato._wire import BOOLEAN, INTEGER, TEXT, Codec, Format, Record, canonical, parse, sequence
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.base.release_table import Rows, drawn_few
+from sfumato.mechanisms.base.release_table import Rows, draw_whiskers, drawn_few
+from sfumato.numerics.interval import Interval
 from sfumato.privacy.catalog import LOSS
+from sfumato.privacy.interpretation.plotting import drawable
 from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.structural_zeros import possible_cells
@@ -195,21 +198,22 @@ class TopDownRelease(Release):
         MissingExtra
             If matplotlib is absent and no axes are given.
         """
+        level = 0.95 if level is None else _check.unit_interval("level", level)
         by = self.hierarchy.levels[min(1, len(self.hierarchy.levels) - 1)] if by is None else by
         counts, places = self.counts(by, *columns), self.hierarchy.places(by).to_pylist()
-        cells = [tuple(map(str, cell)) for cell in product(*(self.domain[name].labels for name in columns))]
-        named = [(str(place), *cell) for place in places for cell in cells]
-        labels = dict(zip((by, *columns), map(list, zip(*named, strict=True)), strict=True))
+        cells = list(product(*(self.domain[name].labels for name in columns)))
+        each = [tuple(map(named, (place, *cell))) for place in places for cell in cells]
+        labels = dict(zip((by, *columns), map(list, zip(*each, strict=True)), strict=True))
         ax = drawn_few(Rows(labels, np.ravel(counts), None), most, ax)
         ax.set_ylabel("count")
         if self.measured is not None:
             few = places[: -(-most // len(cells))]
             tables = [self.estimate(*columns, places={by: [place]}) for place in few]
             found = np.concatenate([np.ravel(table.counts) for table in tables])[:most]
-            ends = [table.interval(0.95 if level is None else level) for table in tables]
+            ends = [table.interval(level) for table in tables]
             lower, upper = (np.concatenate([np.ravel(end[side]) for end in ends])[:most] for side in (0, 1))
-            halves = np.stack([found - lower, upper - found]).tolist()
-            ax.errorbar(range(len(found)), found, yerr=halves, fmt="o", color="black", capsize=3)
+            ax.plot(range(len(found)), drawable(found), "o", color="black")
+            draw_whiskers(range(len(found)), found, Interval(lower, upper), ax=ax)
         return ax
 
     def estimate(self, *columns: str, places: Mapping[str, Sequence[Any]] | None = None) -> MarginalTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sfumato._display import html_table, shown
+from sfumato._display import html_table, named
 from sfumato.local.base.report_facts import report_facts
 
 __all__ = ["estimate_html"]
@@ -40,7 +40,7 @@ def estimate_html(
         caption = f"{caption}, of {respondents:,} respondents"
     cells = [
         (
-            shown(name),
+            named(name),
             (f"{value:.4g}", f"[{lower:.4g}, {upper:.4g}]"),
             "" if likely is None else f"{likely:.4g}",
         )

@@ -17,7 +17,7 @@ from sfumato.local.surveys.designs.yes_or_no import Warner
 from sfumato.local.surveys.inference.power import power
 from sfumato.local.surveys.inference.sample_size import MAX_RESPONDENTS
 from sfumato.privacy._outward import text_above
-from sfumato.privacy.interpretation.plotting import axes
+from sfumato.privacy.interpretation.plotting import axes, label_text
 
 __all__ = ["PowerAnalysis", "PowerCurve", "warner_for_epsilon"]
 
@@ -179,7 +179,7 @@ class PowerAnalysis:
         """
         found, ax = self.curve(against), axes(ax)
         for name, line in zip(found.lines, found.powers, strict=True):
-            ax.plot(found.x, line, marker=".", label=name)
+            ax.plot(found.x, line, marker=".", label=label_text(name))
         if against == "respondents":
             ax.set_xscale("log")
         ax.set_xlabel(found.x_label)

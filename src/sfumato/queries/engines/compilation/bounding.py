@@ -32,7 +32,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.dialects.base import REACH, Dialect
@@ -82,7 +82,7 @@ class Bounding:
     slots: MeasureColumns
     max_groups: int | None
     max_rows: int | None
-    secret: bytes
+    secret: bytes = field(repr=False)
     all_rows: int | None = None
 
     @property

@@ -54,7 +54,7 @@ class CachedBounding:
         Whether it is to be stored at all.
     """
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     slots: tuple[ValueColumn, ...]
     columns: frozenset[str]
     tables: tuple[str, ...]

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from sfumato.queries.release.display import plain_rows
+
 __all__ = ["json_bytes", "plain", "rows_of"]
 
 
@@ -79,5 +81,4 @@ def rows_of(table: pa.Table) -> dict[str, Any]:
     table : pyarrow.Table
     """
     columns = [{"name": each.name, "type": str(each.type)} for each in table.schema]
-    values = [column.to_pylist() for column in table.columns]
-    return {"columns": columns, "rows": [list(row) for row in zip(*values, strict=True)]}
+    return {"columns": columns, "rows": list(map(list, plain_rows(table)))}

@@ -19,6 +19,7 @@ from sfumato.errors import EngineError
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.display import plain_rows
 from sfumato.server.console.asking.dataset_facts import Domains, domain_words
 from sfumato.server.console.asking.generated_rows import RowMaker, Size
 from sfumato.server.console.asking.planning_tables import public_tables
@@ -54,7 +55,7 @@ class DryRun:
         """Return it as plain values, the table as rows."""
         return {
             "columns": self.table.column_names,
-            "rows": [list(row.values()) for row in self.table.to_pylist()],
+            "rows": list(map(list, plain_rows(self.table))),
             "notice": self.notice,
             "explanation": self.explanation,
             "seed": self.seed,
