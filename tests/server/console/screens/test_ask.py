@@ -89,6 +89,14 @@ def test_an_offer_that_the_text_does_not_take_lets_the_text_be_changed(asked_off
         assert "Spend" in _priced(asked_office, **changed).text
 
 
+def test_a_hint_is_said_of_every_field_that_it_is_of(asked_office: Office) -> None:
+    page = asked_office.get("ada", "/ask").text
+    hints = re.findall('class="hint" id="([^"]+)"', page)
+    described = re.findall('aria-describedby="([^"]+)"', page)
+    assert set(described) == set(hints)
+    assert described.count("bounds-hint") == 2
+
+
 def test_a_wanted_error_finds_its_epsilon(asked_office: Office) -> None:
     priced = _priced(asked_office, epsilon="", error="30")
     assert "Spend 0.0984283 of your 0.25 epsilon." in priced.text
