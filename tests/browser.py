@@ -82,6 +82,17 @@ class Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
+    def save_files(self, folder: Path) -> None:
+        """Put what pages send as files into a folder, from now on."""
+        place = {"behavior": "allow", "downloadPath": str(folder)}
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", place)
+
+    def begin_anew(self) -> None:
+        """Open no page, and forget who is signed in anywhere."""
+        self.driver.get("about:blank")
+        self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def violations(self) -> list[str]:
         """Return what axe has against the page: all rules that it runs by default, best practices too."""
         if not self.run("return 'axe' in window"):  # half a megabyte, which a page keeps

@@ -9,7 +9,22 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.browser import Browser, browsing
 from tests.server.console.office import Office, make_ledger
+
+
+@pytest.fixture(scope="session")
+def shared_browser() -> Iterator[Browser]:
+    """One browser for all tests that need one: it starts slowly."""
+    with browsing() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def browser(shared_browser: Browser) -> Browser:
+    """A browser with no page, in which nobody is signed in."""
+    shared_browser.begin_anew()
+    return shared_browser
 
 
 @pytest.fixture(scope="session")

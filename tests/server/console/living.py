@@ -5,23 +5,26 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
+from sfumato.ledger import Renewal
 from tests.server.console.office import Office
 
 __all__ = ["broken_way", "living_office"]
 
 
 @contextmanager
-def living_office(folder: Path) -> Iterator[tuple[Office, str]]:
+def living_office(
+    folder: Path, *, clock: Callable[[], float] = time.time, renewal: Renewal | None = None
+) -> Iterator[tuple[Office, str]]:
     """Serve a console with data until the end of the block; its address comes with it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        office = Office(folder, data=True, origin=address)
+        office = Office(folder, data=True, origin=address, clock=clock, renewal=renewal)
         office.console.start()
         config = uvicorn.Config(office.app, lifespan="off", log_config=None, ws="none", loop="asyncio")
         server = uvicorn.Server(config)

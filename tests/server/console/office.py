@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 from urllib.parse import unquote, urlencode
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import sfumato
-from sfumato.ledger import Budget, Role
+from sfumato.ledger import Budget, Renewal, Role
+from sfumato.server.console import console
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.app import application
+from sfumato.server.console.asking.job_store import JobLimits
+from sfumato.server.console.asking.service import AskingSettings
 from sfumato.server.console.asking.time_grid import TimeGrid
 from sfumato.server.console.console import Console
 from sfumato.server.console.guard.request_limits import RequestLimits
@@ -56,17 +63,18 @@ class Reply(NamedTuple):
         return self.headers["location"]
 
 
-def make_ledger(folder: Path) -> Ed25519PrivateKey:
-    """Make a ledger of four members in which ada asked one question; return rita's key."""
+def make_ledger(folder: Path, renewal: Renewal | None = None) -> Ed25519PrivateKey:
+    """Make a ledger of four members; where it does not renew, ada asked one question. Return rita's key."""
     key = Ed25519PrivateKey.generate()
-    with sfumato.connect(_people(), **_about(folder)) as session:
+    with sfumato.connect(_people(renewal), **_about(folder, renewal)) as session:
         members = session.ledger.members
         members.set_roles("carl", {Role.CURATOR})
         for name, role in MEMBERS.items():
             members.set_roles(name, {role}, by="carl")
         members.register_key("rita", key.public_key(), by="carl")
         session.ledger.grant("ada", Budget.pure(epsilon=0.5), by="carl", reason="a report")
-    ask(folder, COUNT)
+    if renewal is None:
+        ask(folder, COUNT)
     return key
 
 
@@ -77,20 +85,31 @@ def ask(folder: Path, query: str) -> None:
         session.sql(query)
 
 
-def _people() -> pa.Table:
-    return pa.table({"id": range(1000), "age": [18 + number % 60 for number in range(1000)]})
+def _people(renewal: Renewal | None = None) -> pa.Table:
+    columns = {"id": range(1000), "age": [18 + number % 60 for number in range(1000)]}
+    times = {} if renewal is None else {renewal.column: [dt.date(2026, 1, 1 + n % 28) for n in range(1000)]}
+    return pa.table({**columns, **times})
 
 
-def _about(folder: Path) -> dict[str, Any]:
-    return {"privacy_unit": "id", "epsilon": 2.0, "ledger": folder / "people.ledger"}
+def _about(folder: Path, renewal: Renewal | None = None) -> dict[str, Any]:
+    about = {"privacy_unit": "id", "epsilon": 2.0, "ledger": folder / "people.ledger"}
+    return about if renewal is None else {**about, "renewal": renewal, "period": "2026-01"}
 
 
 class Office:
     """A console whose visitors say who they are."""
 
-    def __init__(self, folder: Path, *, data: bool = False, origin: str = ORIGIN) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        data: bool = False,
+        origin: str = ORIGIN,
+        clock: Callable[[], float] = time.time,
+        renewal: Renewal | None = None,
+    ) -> None:
         self.failures: list[str] = []
-        about = {**_about(folder), "source": _people()}
+        about = {**_about(folder, renewal), "source": _people(renewal)}
         del about["ledger"]
         settings = ConsoleSettings(
             ledger=str(folder / "people.ledger"),
@@ -98,8 +117,10 @@ class Office:
             title="People <of> a town",
             dataset=about if data else {},
             grid=TimeGrid(step=0.05),
+            jobs=JobLimits(per_analyst=64),
         )
-        self.console = Console(settings, self.failures.append)
+        with patch.object(console, "AskingSettings", partial(AskingSettings, clock=clock)):
+            self.console = Console(settings, self.failures.append)
         limits = RequestLimits(member_rate=1e6, member_burst=10**6, member_at_once=10**3, address_rate=None)
         self.app = application(self.console, [origin], self.failures.append, limits)
         create = self.console.tokens.create

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from sfumato.server.console.access.permissions import Scope
+from sfumato.server.console.screens.catalog import SCREENS
 from tests.server.console.hostile import ALLOWED, FORMS, Attacker
 from tests.server.console.office import FORM, Office
 
@@ -106,3 +108,25 @@ def test_forms_of_another_kind_are_not_read(asked_office: Office, capfd: pytest.
 
     assert asyncio.run(visit()) == [415, 415, 415, 400]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_refusal_leads_back_to_where_it_is_asked_again(asked_office: Office) -> None:
+    pages = {screen.path for screen in SCREENS if screen.method == "GET"}
+    for screen in SCREENS:
+        if screen.method == "POST":
+            assert {screen.path, screen.path.rpartition("/")[0]} & pages, screen.path
+    asked_office.console.ledger.reviews.request(1, by="ada")
+    for name, method, path, back in (
+        ("ada", "POST", "/ask/price", "/ask"),
+        ("ada", "POST", "/dry-run", "/dry-run"),
+        ("ada", "POST", "/history/a%20%22b/cancel", "/history/a%20%22b"),
+        ("ada", "GET", "/history/none", "/history"),
+        ("ada", "GET", "/history/none?wait=1", "/history"),
+        ("rita", "POST", "/review/1/return", "/review/1"),
+        ("carl", "POST", "/grants/decide", "/grants"),
+        ("carl", "GET", "/epsilon?epsilon=99", "/epsilon"),
+        ("carl", "GET", "/nowhere", "/"),
+    ):
+        refused = asked_office.get(name, path) if method == "GET" else asked_office.post(name, path)
+        assert refused.status in (400, 404), path
+        assert re.findall('<a href="([^"]*)">Back</a>', refused.text) == [back], path

@@ -13,7 +13,7 @@ import pytest
 from sfumato.ledger import Ledger
 from sfumato.server.console.pages.rendering import MENU
 from sfumato.server.console.settings import read_settings
-from tests.browser import browsing
+from tests.browser import Browser
 from tests.cli.governance.running_console import RunningDemo, running_demo
 from tests.server.console.guide import follow_guide, guide_steps
 from tests.server.console.visitor import WIDTHS, Visitor
@@ -25,9 +25,12 @@ FURTHER = {
     "analyst": ["/members"],  # which is not permitted
     "reviewer": ["/review/1", "/review/1/page"],
     "curator": ["/review/1", "/epsilon?epsilon=1", "/members?name=ada"],
-    "auditor": ["/log?page=2"],
+    "auditor": [],
 }
 """What the menu of each role does not lead to."""
+
+SAME_FOR_ALL = ("/releases", "/dataset")
+"""What is looked at once: a role's other pages have its menu too."""
 
 
 class Followed(NamedTuple):
@@ -52,8 +55,8 @@ class Looked(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def followed() -> Iterator[Followed]:
-    with running_demo() as demo, browsing() as browser:
+def followed(browser: Browser) -> Iterator[Followed]:
+    with running_demo() as demo:
         visitor = Visitor(browser, demo.origin)
         found, texts = dict[str, list[str]](), dict[str, str]()
 
@@ -83,6 +86,8 @@ def screens(followed: Followed) -> dict[tuple[str, str], Looked]:
         visitor = sign_in(followed, role)
         visitor.open("/releases")
         for path in [*visitor.menu(), *further]:
+            if path in SAME_FOR_ALL and path in walked:
+                continue
             visitor.open(path)
             # what roles share is looked at on a desk once; their menus are lists on a telephone
             violations = visitor.violations(WIDTHS[:1] if path in walked else WIDTHS)
@@ -156,45 +161,3 @@ def test_who_comes_after_a_sign_out_sees_nothing_by_going_back(followed: Followe
         assert "SELECT" not in visitor.text
     visitor.open("/history")
     assert visitor.path == "/sign-in"
-
-
-def test_every_form_is_filled_in_by_the_keyboard(followed: Followed) -> None:
-    visitor, found = sign_in(followed, "analyst"), dict[str, list[str]]()
-
-    def send(page: str, button: str, said: str, **fields: str) -> None:
-        visitor.press(page)
-        for name, text in fields.items():
-            visitor.fill(name.replace("_", " "), text)
-        visitor.press(button)
-        assert said in visitor.text, visitor.text
-        found[f"{page}, {button}"] = visitor.violations(WIDTHS[:1])
-
-    send("Ask", "What does it cost?", "Not done", Question="SELECT name FROM data")
-    visitor.press("Ask")  # where the hint stands that is asked next
-    send(
-        "Ask",
-        "What does it cost?",
-        "Price it at epsilon",
-        Question=visitor.hint("Question").removeprefix("Such as "),
-        Epsilon="1.5",
-    )
-    counted = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=0) COUNT(*) AS n FROM data WHERE age > 60"
-    send("Dry run", "Try it", "Made up", Question=counted, Epsilon="1")
-    send("My budget", "Ask the curator", "has not decided yet", Epsilon="1.5", Delta="1e-8", Purpose="more")
-    sign_in(followed, "curator")
-    send("Grants", "Grant it", "1.5", Reason="agreed")
-    send("Set epsilon", "Show what it means", "at most 73.2 in 100", Epsilon="1")
-    send("Budget", "Verify the whole log", "the chain is unbroken")
-    visitor.press("Members")
-    visitor.fill("Name", "eve")
-    visitor.press("Set these roles")
-    assert "eve" in visitor.text
-    sign_in(followed, "auditor")
-    send("Log", "Verify the whole log", "every loss costs what was recorded")
-    sign_in(followed, "")
-    visitor.press("Sign in")
-    visitor.fill("Token", "sfumato_wrong")
-    visitor.press("Sign in")
-    assert "not valid" in visitor.text
-    found["a wrong token"] = visitor.violations()
-    assert {place: each for place, each in found.items() if each} == {}

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeAlias, final
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -129,9 +130,11 @@ class Endpoints:
             if isinstance(error, OPERATORS):
                 self._report_failure(said)
                 said = _sentence(OPERATOR_KNOWS)
-            return self.message(request, "Not done", said, status_of(error))
+            return self.message(request, "Not done", said, status_of(error), back=_way_back(screen, request))
 
-    def message(self, request: Request, title: str, message: str, status: int) -> Response:
+    def message(
+        self, request: Request, title: str, message: str, status: int, *, back: str = "/"
+    ) -> Response:
         """Return a page with one message.
 
         Parameters
@@ -139,8 +142,10 @@ class Endpoints:
         request : Request
         title, message : str
         status : int
+        back : str
+            Where its link leads.
         """
-        facts = {"message": message, "back": "/"}
+        facts = {"message": message, "back": back}
         return self.response(Page(template="message.html", title=title, facts=facts, status=status), request)
 
     def response(self, answer: Answer, request: Request) -> Response:
@@ -162,6 +167,15 @@ class Endpoints:
             csrf=partial(form_token, request.scope),
         )
         return Response(html, status_code=answer.status, media_type="text/html; charset=utf-8")
+
+
+def _way_back(screen: Screen, request: Request) -> str:
+    """Return where what was refused is asked again: the page with its form, or the page above it."""
+    path: str = request.scope["path"]
+    above = path.rpartition("/")[0]
+    if screen.method == "POST" or "{" in screen.path:
+        return quote(above or path)
+    return path if request.scope["query_string"] else "/"
 
 
 def _sentence(words: str) -> str:

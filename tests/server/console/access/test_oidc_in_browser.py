@@ -12,7 +12,7 @@ from sfumato.server.console.app import application
 from sfumato.server.console.console import Console
 from sfumato.server.console.settings import OIDC_BACK, ConsoleSettings
 from sfumato.server.http_process import listening_socket
-from tests.browser import browsing
+from tests.browser import Browser
 from tests.server.console.access.provider import provider
 from tests.server.console.guard.test_browser import running
 from tests.server.console.visitor import Visitor
@@ -23,9 +23,11 @@ USERS: dict[str, dict[str, object]] = {"s-ada": {}, "s-eve": {}}
 _FORM = "return document.querySelector('input[name=sub]')"
 
 
-def test_who_the_provider_knows_comes_in_if_a_member(tmp_path: Path, key: Ed25519PrivateKey) -> None:
+def test_who_the_provider_knows_comes_in_if_a_member(
+    tmp_path: Path, key: Ed25519PrivateKey, browser: Browser
+) -> None:
     assert key is not None
-    with listening_socket("127.0.0.1", 0) as listening, browsing() as browser:
+    with listening_socket("127.0.0.1", 0) as listening:
         origin = f"http://localhost:{listening.getsockname()[1]}"
         with provider(USERS, f"{origin}{OIDC_BACK}") as real:
             settings = ConsoleSettings(

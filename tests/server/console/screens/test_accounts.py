@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger import Budget
 from tests.cases import cases
-from tests.server.console.office import MEMBERS, Office
+from tests.server.console.office import MEMBERS, Office, hidden_field
 
 
 def test_a_budget_is_asked_for_and_granted(office: Office) -> None:
@@ -35,6 +37,16 @@ def test_a_request_is_declined_with_a_reason(office: Office) -> None:
     assert office.post("carl", "/grants/decide", {**form, "reason": "too much"}).status == 303
     assert office.console.ledger.members.budget_requests() == ()
     assert office.console.ledger.budget_of("ada") == Budget.pure(epsilon=0.5)
+
+
+def test_enter_in_a_reason_does_what_the_button_after_it_says(office: Office) -> None:
+    office.post("ada", "/account/request", {"epsilon": "1", "purpose": "more"})
+    page = office.get("carl", "/grants").text
+    forms = [form.partition("</form>")[0] for form in page.split('action="/grants/decide"')[1:]]
+    assert [hidden_field(form, "decision") for form in forms] == ["grant", "decline"]
+    assert [re.findall("<button>(.*)</button>", form) for form in forms] == [["Grant it"], ["Decline"]]
+    assert [' name="reason" required' in form for form in forms] == [False, True]
+    assert len(set(re.findall(' id="([^"]+)"', page))) == page.count(' id="')
 
 
 def test_accounts_are_opened_and_closed(office: Office) -> None:

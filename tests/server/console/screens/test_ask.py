@@ -68,6 +68,35 @@ def test_what_does_not_fit_is_offered_smaller(asked_office: Office) -> None:
     assert "Spend 0.25 of your 0.25 epsilon." in offered.text
 
 
+def test_an_offer_that_the_text_does_not_take_lets_the_text_be_changed(asked_office: Office) -> None:
+    stated = QUESTION.replace("delta=0", "epsilon=0.3, delta=0")
+    other = QUESTION.replace("18", "65")
+    for sql, epsilon, fits in (
+        (stated, "", stated.replace("0.3", "0.25")),
+        (f"{QUESTION} UNION ALL {other}", "0.2", f"{QUESTION} UNION ALL {QUESTION}"),
+    ):
+        refused = _priced(asked_office, sql=sql, epsilon=epsilon)
+        assert "ask for an epsilon of at most 0.25" in refused.text
+        assert "Price it at epsilon" not in refused.text, "it would be refused again"
+        assert "/ask/run" not in refused.text
+        form = refused.text.partition("Change the question</h2>")[2].partition("</form>")[0]
+        assert f">{html.escape(sql)}</textarea>" in form
+        assert f'type="number" value="{epsilon}"' in form
+        names = ("purpose", "period")
+        changed = {name: hidden_field(form, name) for name in names} | {"sql": fits, "epsilon": epsilon}
+        assert changed["purpose"] == "a report"
+        assert "of your 0.25 epsilon." in _priced(asked_office, **changed).text
+        assert "Spend" in _priced(asked_office, **changed).text
+
+
+def test_a_hint_is_said_of_every_field_that_it_is_of(asked_office: Office) -> None:
+    page = asked_office.get("ada", "/ask").text
+    hints = re.findall('class="hint" id="([^"]+)"', page)
+    described = re.findall('aria-describedby="([^"]+)"', page)
+    assert set(described) == set(hints)
+    assert described.count("bounds-hint") == 2
+
+
 def test_a_wanted_error_finds_its_epsilon(asked_office: Office) -> None:
     priced = _priced(asked_office, epsilon="", error="30")
     assert "Spend 0.0984283 of your 0.25 epsilon." in priced.text

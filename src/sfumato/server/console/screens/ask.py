@@ -6,12 +6,16 @@ import json
 import math
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato import _check
+from sfumato.errors import ParameterError, QueryError
 from sfumato.server.console.access.permissions import Action
 from sfumato.server.console.asking.proposal import Proposal, Wanted
 from sfumato.server.console.asking.question import AGGREGATES, Question, QuestionForm
+from sfumato.server.console.asking.service import AskingService
 from sfumato.server.console.pages.answer import Answer, Page, Redirect
 from sfumato.server.console.pages.screen import Screen
 from sfumato.server.console.pages.visit import Visit, read_number
@@ -48,8 +52,20 @@ def _price(console: Console, visit: Visit) -> Answer:
     wanted = None
     if error is not None:
         wanted = Wanted(error=error, units=visit.amount("units", _NUMBER))
-    proposal = asking_of(console).propose(visit.identity.name, question_of(visit), wanted=wanted)
-    return Page(template="proposal.html", title="What it costs", facts=_facts(proposal))
+    service = asking_of(console)
+    proposal = service.propose(visit.identity.name, question_of(visit), wanted=wanted)
+    facts = {**_facts(proposal), "smaller": _fits_smaller(service, proposal)}
+    return Page(template="proposal.html", title="What it costs", facts=facts)
+
+
+def _fits_smaller(service: AskingService, proposal: Proposal) -> bool:
+    """Whether a refused question fits with the epsilon that is offered, without a change of its text."""
+    if proposal.offer is None or proposal.offer.epsilon is None:
+        return False
+    smaller = replace(proposal.question, epsilon=proposal.offer.epsilon)
+    with suppress(QueryError, ParameterError):  # stated parts of epsilon may not fit into it
+        return service.propose(proposal.analyst, smaller).fits
+    return False
 
 
 def _facts(proposal: Proposal) -> Mapping[str, Any]:
