@@ -129,11 +129,10 @@ FORMS: Final = (
         form=_form("ask", "/ask/price", "What does it cost?"),
         under="In SQL",
         fields={"Question": "SELECT name FROM data"},
-        says="Not done",
+        says="SELECT WITH DIFFERENTIAL_PRIVACY",
     ),
     KeyboardForm(
         who="ada",
-        way=("Back",),
         form=_form("ask", "/ask/price", "What does it cost?"),
         under="In SQL",
         fields={"Question": _AGES.replace("delta=0", "epsilon=2, delta=0")},

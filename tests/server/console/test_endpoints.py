@@ -117,13 +117,10 @@ def test_a_refusal_leads_back_to_where_it_is_asked_again(asked_office: Office) -
             assert {screen.path, screen.path.rpartition("/")[0]} & pages, screen.path
     asked_office.console.ledger.reviews.request(1, by="ada")
     for name, method, path, back in (
-        ("ada", "POST", "/ask/price", "/ask"),
-        ("ada", "POST", "/dry-run", "/dry-run"),
+        ("ada", "POST", "/ask/run", "/ask"),
         ("ada", "POST", "/history/a%20%22b/cancel", "/history/a%20%22b"),
         ("ada", "GET", "/history/none", "/history"),
         ("ada", "GET", "/history/none?wait=1", "/history"),
-        ("rita", "POST", "/review/1/return", "/review/1"),
-        ("carl", "POST", "/grants/decide", "/grants"),
         ("carl", "GET", "/epsilon?epsilon=99", "/epsilon"),
         ("carl", "GET", "/nowhere", "/"),
     ):

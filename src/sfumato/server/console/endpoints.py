@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias, final
 from urllib.parse import quote
@@ -30,6 +31,7 @@ __all__ = ["Endpoint", "Endpoints", "fields_of"]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _LONGEST_WAIT: Final = 5.0
+_OK: Final = 200
 
 
 @final
@@ -130,7 +132,20 @@ class Endpoints:
             if isinstance(error, OPERATORS):
                 self._report_failure(said)
                 said = _sentence(OPERATOR_KNOWS)
+            elif (page := self._form_again(screen, visit)) is not None:
+                refused = replace(page, refused=said, sent=visit.form, status=status_of(error))
+                return self.response(refused, request)
             return self.message(request, "Not done", said, status_of(error), back=_way_back(screen, request))
+
+    def _form_again(self, screen: Screen, visit: Visit) -> Page | None:
+        """Return the page of a form that was refused, where there is one."""
+        if screen.again is None:
+            return None
+        try:
+            page = screen.again(self._console, visit)
+        except SfumatoError:  # it cannot be shown either: what was said first stands on a page of its own
+            return None
+        return page if isinstance(page, Page) and page.status == _OK else None
 
     def message(
         self, request: Request, title: str, message: str, status: int, *, back: str = "/"

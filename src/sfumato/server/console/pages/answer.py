@@ -24,12 +24,18 @@ class Page:
         What the template shows; text in it is escaped, for nothing in it is markup.
     status : int
         Of HTTP.
+    refused : str
+        Why the form that was sent from this page was not taken; "" where none was.
+    sent : mapping
+        The fields of that form.
     """
 
     template: str
     title: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    refused: str = ""
+    sent: Mapping[str, str] = field(default_factory=dict)
 
 
 @final

@@ -95,6 +95,8 @@ class Renderer:
             "identity": identity,
             "path": path,
             "csrf": _Late(csrf),
+            "refused": page.refused,
+            "sent": lambda action: page.sent if action == path else {},
             "menu": [
                 {"path": where, "name": name, "here": path == where or path.startswith(f"{where}/")}
                 for where, name, action in self._menu

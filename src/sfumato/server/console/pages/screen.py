@@ -35,6 +35,8 @@ class Screen:
         Returns for how many seconds the answer should wait, so that what is about to be there is on it.
     needs_data : bool
         Whether it is only there if the console has data, and not a ledger alone.
+    again : callable, optional
+        Shows the form's page anew where the form is refused; what was filled in stands there still.
     """
 
     path: str
@@ -43,3 +45,4 @@ class Screen:
     method: str = "GET"
     wait: Callable[[Console, Visit], float] | None = None
     needs_data: bool = False
+    again: Callable[[Console, Visit], Answer] | None = None

@@ -94,9 +94,11 @@ def _ask_for(console: Console, visit: Visit) -> Answer:
 
 SCREENS: Final = (
     Screen(path="/grants", action=Action.VIEW_GRANTS, show=_grants),
-    Screen(path="/grants/grant", action=Action.GRANT, show=_grant, method="POST"),
-    Screen(path="/grants/close", action=Action.GRANT, show=_close, method="POST"),
-    Screen(path="/grants/decide", action=Action.GRANT, show=_decide, method="POST"),
+    Screen(path="/grants/grant", action=Action.GRANT, show=_grant, method="POST", again=_grants),
+    Screen(path="/grants/close", action=Action.GRANT, show=_close, method="POST", again=_grants),
+    Screen(path="/grants/decide", action=Action.GRANT, show=_decide, method="POST", again=_grants),
     Screen(path="/account", action=Action.VIEW_OWN, show=_account),
-    Screen(path="/account/request", action=Action.REQUEST_BUDGET, show=_ask_for, method="POST"),
+    Screen(
+        path="/account/request", action=Action.REQUEST_BUDGET, show=_ask_for, method="POST", again=_account
+    ),
 )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCREENS", "question_of"]
 
+_BEGIN: Final = "begin again from the question"
 _NUMBER: Final = "write a number such as 0.25, or leave it empty"
 
 
@@ -52,8 +53,17 @@ def _price(console: Console, visit: Visit) -> Answer:
     wanted = None
     if error is not None:
         wanted = Wanted(error=error, units=visit.amount("units", _NUMBER))
-    service = asking_of(console)
-    proposal = service.propose(visit.identity.name, question_of(visit), wanted=wanted)
+    return _priced(asking_of(console), visit, question_of(visit), wanted)
+
+
+def _price_again(console: Console, visit: Visit) -> Answer:
+    """Show what a question costs by now that was not charged."""
+    question = Question.from_json(visit.line("question", _BEGIN))
+    return _priced(asking_of(console), visit, question, None)
+
+
+def _priced(service: AskingService, visit: Visit, question: Question, wanted: Wanted | None) -> Page:
+    proposal = service.propose(visit.identity.name, question, wanted=wanted)
     facts = {**_facts(proposal), "smaller": _fits_smaller(service, proposal)}
     return Page(template="proposal.html", title="What it costs", facts=facts)
 
@@ -84,9 +94,9 @@ def _facts(proposal: Proposal) -> Mapping[str, Any]:
 
 def _run(console: Console, visit: Visit) -> Answer:
     """Charge a question that was priced, and go to its job."""
-    question = Question.from_json(visit.line("question", "begin again from the question"))
-    at_most = _cost(visit.line("cost", "begin again from the question"))
-    request = visit.line("request", "begin again from the question")
+    question = Question.from_json(visit.line("question", _BEGIN))
+    at_most = _cost(visit.line("cost", _BEGIN))
+    request = visit.line("request", _BEGIN)
     job = asking_of(console).submit(visit.identity.name, question, request=request, at_most=at_most)
     return Redirect(path=f"/history/{job.id}?wait=1")
 
@@ -143,12 +153,12 @@ def _cost(text: str) -> Mapping[str, float]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(type(value) in (int, float) for value in found.values()):
-        _check.refuse_state("cost", "be what the page showed", "it is not", "begin again from the question")
+        _check.refuse_state("cost", "be what the page showed", "it is not", _BEGIN)
     return found
 
 
 SCREENS: Final = (
     Screen(path="/ask", action=Action.ASK, show=_form, needs_data=True),
-    Screen(path="/ask/price", action=Action.ASK, show=_price, method="POST", needs_data=True),
-    Screen(path="/ask/run", action=Action.ASK, show=_run, method="POST", needs_data=True),
+    Screen(path="/ask/price", action=Action.ASK, show=_price, method="POST", needs_data=True, again=_form),
+    Screen(path="/ask/run", action=Action.ASK, show=_run, method="POST", needs_data=True, again=_price_again),
 )

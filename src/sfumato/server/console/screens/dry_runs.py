@@ -40,5 +40,5 @@ def _run(console: Console, visit: Visit) -> Answer:
 
 SCREENS: Final = (
     Screen(path="/dry-run", action=Action.DRY_RUN, show=_form, needs_data=True),
-    Screen(path="/dry-run", action=Action.DRY_RUN, show=_run, method="POST", needs_data=True),
+    Screen(path="/dry-run", action=Action.DRY_RUN, show=_run, method="POST", needs_data=True, again=_form),
 )

@@ -49,7 +49,7 @@ def _revoke(console: Console, visit: Visit) -> Answer:
 
 SCREENS: Final = (
     Screen(path="/members", action=Action.MANAGE_MEMBERS, show=_show),
-    Screen(path="/members/roles", action=Action.MANAGE_MEMBERS, show=_set_roles, method="POST"),
-    Screen(path="/members/key", action=Action.MANAGE_MEMBERS, show=_register, method="POST"),
-    Screen(path="/members/revoke", action=Action.MANAGE_MEMBERS, show=_revoke, method="POST"),
+    Screen(path="/members/roles", action=Action.MANAGE_MEMBERS, show=_set_roles, method="POST", again=_show),
+    Screen(path="/members/key", action=Action.MANAGE_MEMBERS, show=_register, method="POST", again=_show),
+    Screen(path="/members/revoke", action=Action.MANAGE_MEMBERS, show=_revoke, method="POST", again=_show),
 )

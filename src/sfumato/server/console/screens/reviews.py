@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCREENS"]
 
+_BEGIN: Final = "begin again from the review"
 _WAITING: Final = ("requested", "approved")
 _REMEDIES: Final = {"return": "say what is to be changed", "withdraw": "say why; everybody reads it"}
 
@@ -78,8 +79,18 @@ def _statement(console: Console, visit: Visit) -> Answer:
         confirmed=[name for name, _ in CHECKLIST if visit.text(name)],
         comment=visit.text("comment"),
     )
-    facts = {"review": found[0], "approval": approval, "statement": approval.to_json()}
-    return Page(template="statement.html", title=f"Sign release {approval.number}", facts=facts)
+    return _to_sign(found[0], approval.to_json())
+
+
+def _to_sign(review: Review, statement: str) -> Page:
+    facts = {"review": review, "statement": statement}
+    return Page(template="statement.html", title=f"Sign release {review.number}", facts=facts)
+
+
+def _sign_again(console: Console, visit: Visit) -> Answer:
+    """Show what was to be signed, where the signature was refused."""
+    found, statement = _found(console, visit), visit.line("statement", _BEGIN)
+    return missing("release in review") if found is None else _to_sign(found[0], statement)
 
 
 def _approve(console: Console, visit: Visit) -> Answer:
@@ -88,7 +99,7 @@ def _approve(console: Console, visit: Visit) -> Answer:
         console,
         visit.number(),
         by=visit.identity.name,
-        statement=visit.line("statement", "begin again from the review"),
+        statement=visit.line("statement", _BEGIN),
         signature=visit.line("signature", "'sfumato review sign' prints it"),
     )
     return Redirect(path=f"/review/{number}")
@@ -127,9 +138,15 @@ SCREENS: Final = (
     Screen(path="/review", action=Action.VIEW_REVIEWS, show=_queue),
     Screen(path="/review/{number}", action=Action.VIEW_REVIEWS, show=_show),
     Screen(path="/review/{number}/page", action=Action.VIEW_REVIEWS, show=_page),
-    Screen(path="/review/{number}/statement", action=Action.REVIEW, show=_statement, method="POST"),
-    Screen(path="/review/{number}/approve", action=Action.REVIEW, show=_approve, method="POST"),
-    Screen(path="/review/{number}/return", action=Action.REVIEW, show=_return, method="POST"),
-    Screen(path="/review/{number}/publish", action=Action.PUBLISH, show=_publish, method="POST"),
-    Screen(path="/review/{number}/withdraw", action=Action.PUBLISH, show=_withdraw, method="POST"),
+    Screen(
+        path="/review/{number}/statement", action=Action.REVIEW, show=_statement, method="POST", again=_show
+    ),
+    Screen(
+        path="/review/{number}/approve", action=Action.REVIEW, show=_approve, method="POST", again=_sign_again
+    ),
+    Screen(path="/review/{number}/return", action=Action.REVIEW, show=_return, method="POST", again=_show),
+    Screen(path="/review/{number}/publish", action=Action.PUBLISH, show=_publish, method="POST", again=_show),
+    Screen(
+        path="/review/{number}/withdraw", action=Action.PUBLISH, show=_withdraw, method="POST", again=_show
+    ),
 )
