@@ -56,6 +56,7 @@ def test_people_sign_in_by_a_form_and_out(running: Running, folder: Path) -> Non
     wrong = urlencode({"csrf_token": csrf, "token": secret[:-4] + "0000"})
     refused = running.ask("POST", "/sign-in", wrong, cookie=cookie, origin=running.origin)
     assert refused.status == 401
+    assert refused.text.count("not valid") == 1
     assert secret not in refused.text
     entered = running.ask("POST", "/sign-in", sent, cookie=cookie, origin=running.origin)
     assert (entered.status, entered.headers["location"]) == (303, "/")

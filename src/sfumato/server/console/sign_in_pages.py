@@ -88,8 +88,8 @@ class SignInPages:
 
     def _form(self, request: Request, refused: str, status: int) -> Response:
         signed_in = identity_of(request.scope).signed_in
-        facts = {"refused": refused, "signed_in": signed_in, "oidc": self._oidc is not None}
-        page = Page(template="sign_in.html", title="Sign in", facts=facts, status=status)
+        facts = {"signed_in": signed_in, "oidc": self._oidc is not None}
+        page = Page(template="sign_in.html", title="Sign in", facts=facts, status=status, refused=refused)
         return self._endpoints.response(page, request)
 
 
