@@ -87,7 +87,8 @@ def jobs_in_states(here: Desk) -> dict[str, str]:
     running = here.submit(OPEN.format(0.01, "b"), "runs")
     here.run(running)
     queued = [here.submit(OPEN.format(0.01, "c"), f"waits {number}") for number in range(26)]
-    made = {"failed": failed, "running": running, "queued": queued[-1]}
+    refused = here.submit(OPEN.format(9.0, "d"), "costs too much")
+    made = {"failed": failed, "running": running, "queued": queued[-1], "refused": refused}
     assert {state: here.asking.job("ada", job.id).state for state, job in made.items()} == dict(
         zip(made, made, strict=True)
     )
@@ -167,3 +168,5 @@ def test_a_period_is_filled_in_where_budgets_renew(tmp_path: Path, browser: Brow
             visitor.press("Spend …")
             visitor.press("Ask")
         assert [entry.period for entry in here.ledger.entries()] == ["2026-02", "2026-01"]
+        for path, says in (("/grants", "anew"), ("/budget", "2026-02"), ("/dataset", "month")):
+            assert look(here, "carl", path, says) == {}
