@@ -18,6 +18,7 @@ import sfumato as sf
 from sfumato.errors import BudgetExceeded, LedgerMismatch, ParameterError, SourceError, UnsupportedSql
 from sfumato.mechanisms import BinaryTree
 from sfumato.queries.continual.counter import Counter
+from tests.cases import cases
 from tests.chance import accepts_only
 from tests.drawings import band, line, new_axes
 
@@ -363,7 +364,7 @@ def test_a_damaged_state_is_refused(tmp_path: Path, content: bytes) -> None:
                 opened(book, state=tmp_path / "s")
 
 
-@pytest.mark.parametrize("grouped", [True, False])
+@cases("grouped", [True, False])
 def test_before_the_first_period_there_are_the_same_columns_and_no_rows(*, grouped: bool) -> None:
     with session(visits()) as opened_session:
         if grouped:
@@ -373,7 +374,9 @@ def test_before_the_first_period_there_are_the_same_columns_and_no_rows(*, group
             terms: dict[str, Any] = {"moment": "day", "start": START, "every": "day", "steps": 3}
             counter = opened_session.counter(query, epsilon=1, delta=1e-7, max_periods=2, **terms)
         none = counter.refresh(START).to_arrow(intervals=True)
-        some = counter.refresh(START + dt.timedelta(1)).to_arrow(intervals=True)
+        first = counter.refresh(START + dt.timedelta(1))
+        some = first.to_arrow(intervals=True)
+    assert len(first.plot(new_axes()).lines) == some.num_rows
     assert none.num_rows == 0
     assert some.num_rows == (3 if grouped else 1)
     assert none.schema == some.schema
@@ -403,6 +406,7 @@ def test_sums_so_far_are_lines_over_the_periods_within_their_intervals() -> None
         assert ax.lines[place].get_label() == group
         assert line(ax, place) == ([row["period"] for row in own], [row["spent"] for row in own])
         assert band(ax, place) == [(row["spent_lower"], row["spent_upper"]) for row in own]
+    assert released.plot(new_axes(), most=len(GROUPS)).get_title() == ""
     few = released.plot(new_axes(), most=1)
     assert (few.get_ylabel(), len(few.lines)) == ("n, so far", 1)
     assert few.get_title() == f"the first 1 of {len(GROUPS)} groups"
