@@ -73,3 +73,5 @@ def test_all_rows_together_bound_what_a_unit_adds_to_all_groups() -> None:
     assert measure.l1 * step >= 6 * 3
     assert request.moved(10) == Fraction(3 * 6, 12)
     assert request.moved(1) == 1
+    count = CountRows(max_rows=4, all_rows=6)
+    assert (count.moved(1), count.moved(2), count.moved(10)) == (1, Fraction(3, 2), Fraction(3, 2))
