@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -30,6 +31,9 @@ def run(*words: object) -> Any:
 @pytest.fixture
 def named(tmp_path: Path) -> dict[str, Path]:
     """Two tables, and the ledger of an answer of the first; a refusal changes none of them."""
+    if TORCH:  # what "train" imports as it runs
+        importlib.import_module("sfumato.cli.train")
+        importlib.import_module("sfumato.learning.training.table_training")
     paths = {"SOURCE": tmp_path / "source.parquet", "OTHER": tmp_path / "other.parquet"}
     for index, path in enumerate(paths.values(), 1):
         pq.write_table(pa.table({"id": range(10 * index), "v": [0, 1] * 5 * index}), path)

@@ -74,4 +74,4 @@ def test_all_rows_together_bound_what_a_unit_adds_to_all_groups() -> None:
     assert request.moved(10) == Fraction(3 * 6, 12)
     assert request.moved(1) == 1
     count = CountRows(max_rows=4, all_rows=6)
-    assert (count.moved(1), count.moved(2), count.moved(10)) == (1, Fraction(3, 2), Fraction(3, 2))
+    assert [count.moved(groups) for groups in (1, 2, 10)] == [1, Fraction(3, 2), Fraction(3, 2)]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import _progress
+from sfumato._display import html_block
 from sfumato.errors import ParameterError
 from sfumato.synthetic import Hierarchy, TableDomain, TopDown, UnitCounts
 from sfumato.synthetic.topdown.workers import level_progress
@@ -89,7 +90,7 @@ def test_a_notebook_has_one_line_that_changes_and_goes_away(monkeypatch: pytest.
         show("state", 1, 2)
         show("town", 3, 3)
     assert shown == [
-        ('<progress max="2" value="1"></progress> level 2 of 3: state, 1 of 2', True),
+        (html_block('<progress max="2" value="1"></progress> level 2 of 3: state, 1 of 2'), True),
         ("level 3 of 3: town, 3 of 3", True),
         ("", True),
     ]
