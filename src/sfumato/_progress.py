@@ -171,7 +171,7 @@ class _ErrorStream:
         self._try("flush")
 
     def isatty(self) -> bool:
-        return self._file is not None and on_terminal()
+        return _is_terminal(self._file)
 
     def _try(self, name: str, *given: str) -> None:
         if self._file is not None:
@@ -205,7 +205,11 @@ def notebook_display() -> Callable[..., Any] | None:
 
 def on_terminal() -> bool:
     """Return whether standard error is a terminal: only there nobody else sees what is written."""
+    return _is_terminal(sys.stderr)
+
+
+def _is_terminal(stream: Any) -> bool:
     try:
-        return sys.stderr is not None and sys.stderr.isatty()
+        return stream is not None and bool(stream.isatty())
     except ValueError:  # it was closed
         return False
