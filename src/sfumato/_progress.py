@@ -29,6 +29,7 @@ __all__ = [
     "Progress",
     "StepProgress",
     "error_bar",
+    "is_terminal",
     "notebook_display",
     "on_terminal",
     "shown_progress",
@@ -171,7 +172,7 @@ class _ErrorStream:
         self._try("flush")
 
     def isatty(self) -> bool:
-        return _is_terminal(self._file)
+        return is_terminal(self._file)
 
     def _try(self, name: str, *given: str) -> None:
         if self._file is not None:
@@ -188,9 +189,8 @@ def error_bar(*columns: Any) -> Any:
     would go without a bar.
     """
     out = importlib.import_module("rich.console").Console(file=_ErrorStream())
-    together = sys.stdout is not None and sys.stdout.isatty()
     return importlib.import_module("rich.progress").Progress(
-        *columns, console=out, transient=out.is_terminal, redirect_stdout=together
+        *columns, console=out, transient=out.is_terminal, redirect_stdout=is_terminal(sys.stdout)
     )
 
 
@@ -205,10 +205,11 @@ def notebook_display() -> Callable[..., Any] | None:
 
 def on_terminal() -> bool:
     """Return whether standard error is a terminal: only there nobody else sees what is written."""
-    return _is_terminal(sys.stderr)
+    return is_terminal(sys.stderr)
 
 
-def _is_terminal(stream: Any) -> bool:
+def is_terminal(stream: Any) -> bool:
+    """Return whether a standard stream is a terminal; None, where there is none, is not."""
     try:
         return stream is not None and bool(stream.isatty())
     except ValueError:  # it was closed

@@ -23,12 +23,10 @@ from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
 from sfumato.server.console.asking.question import Question
 from sfumato.server.console.asking.service import AskingService
-from tests.forks import started
+from tests.forks import COMMAND, started
 
 __all__ = [
     "ANALYSTS",
-    "IMPORTS",
-    "SERVE",
     "STAGES",
     "Answered",
     "Running",
@@ -39,7 +37,6 @@ __all__ = [
     "running",
 ]
 
-SERVE = "from sfumato.cli.main import main; main()"
 DYING = "from tests.server.console.processes import dying; dying({!r})"
 IMPORTS = """
 import duckdb, pandas, pyarrow.parquet, sqlglot
@@ -118,10 +115,10 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running(config: Path, stage: str = "", *, warm: bool = True) -> Iterator[Running]:
+def running(config: Path, stage: str = "", *, port: int = 0, warm: bool = True) -> Iterator[Running]:
     """Run a console of its own process, which kills itself at a stage, if there is one."""
-    words = ("console", "serve", str(config), "--port", "0")
-    script = DYING.format(stage) if stage else SERVE
+    words = ("console", "serve", str(config), "--port", str(port))
+    script = DYING.format(stage) if stage else COMMAND
     with started(script, *words, imports=IMPORTS, warm=warm) as process:
         first = process.stdout.readline()
         assert "console at http://localhost:" in first, process.stderr.read()
@@ -219,4 +216,4 @@ def dying(stage: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     with patch.object(owner, name, last):
-        exec(SERVE, {})
+        exec(COMMAND, {})

@@ -14,9 +14,8 @@ import sfumato as sf
 from sfumato.ledger import Budget, Ledger, Role
 from sfumato.server.console.access.permissions import Scope
 from sfumato.server.console.access.token_store import TokenStore
-from tests.forks import server_fork
 from tests.server.console.office import COUNT
-from tests.server.console.processes import IMPORTS, SERVE
+from tests.server.console.processes import running
 
 SETTINGS = """
 ledger = "people.ledger"
@@ -28,22 +27,6 @@ epsilon = 2.0
 step = 0.25
 first = 8
 """
-
-
-def _started(folder: Path, port: int) -> tuple[Any, int]:
-    """Start the console; return it with its port."""
-    words = "console", "serve", str(folder / "console.toml"), "--port", str(port)
-    process = server_fork(SERVE, *words, imports=IMPORTS)
-    line = process.stdout.readline()
-    assert "console at http://localhost:" in line, process.stderr.read()
-    return process, int(line.rpartition(":")[2])
-
-
-def _kill(process: Any) -> None:
-    process.kill()
-    process.wait(60)
-    for stream in (process.stdout, process.stderr):
-        stream.close()
 
 
 @pytest.mark.exhaustive
@@ -58,21 +41,17 @@ def test_an_answer_comes_after_a_new_start(tmp_path: Path) -> None:
     (tmp_path / "console").mkdir(mode=0o700)
     (tmp_path / "console.toml").write_text(SETTINGS)
     secret, _ = TokenStore(tmp_path / "console" / "tokens").create("ada", tuple(Scope), days=1)
-    process, port = _started(tmp_path, 0)
-    found: list[object] = []
-    try:
-        session = sf.connect(f"http://localhost:{port}", token=secret)
+    config, found = tmp_path / "console.toml", list[object]()
+    with running(config) as console:
+        session = sf.connect(f"http://localhost:{console.port}", token=secret)
         job = session.submit(COUNT.replace("0.25", "0.125"), request="one id")
         assert session.job(job)["state"] in ("queued", "running")
-        _kill(process)
-        waiting = threading.Thread(target=lambda: found.append(session.wait(job)))
-        waiting.start()
-        process, _ = _started(tmp_path, port)
+    waiting = threading.Thread(target=lambda: found.append(session.wait(job)))
+    waiting.start()
+    with running(config, port=console.port):
         waiting.join(60)
         assert session.submit(COUNT.replace("0.25", "0.125"), request="one id") == job
         session.close()
-    finally:
-        _kill(process)
     (answer,) = found
     assert answer.receipts == (1,)  # type: ignore[attr-defined]
     with Ledger.read(tmp_path / "people.ledger") as ledger:

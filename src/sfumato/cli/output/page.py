@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sfumato._progress import is_terminal
 from sfumato.cli.output.tables import fits, print_table
 
 __all__ = ["Page"]
@@ -21,8 +22,7 @@ class Page:
     """Prints paragraphs; nothing in them is read as markup."""
 
     def __init__(self) -> None:
-        shown = sys.stdout is not None and sys.stdout.isatty()
-        terminal = Console().width if shown else _WIDTH
+        terminal = Console().width if is_terminal(sys.stdout) else _WIDTH
         self._console = Console(highlight=False, width=min(terminal, _WIDTH))
 
     def title(self, text: str) -> None:

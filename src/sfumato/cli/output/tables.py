@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato._display import named
+from sfumato._progress import is_terminal
 from sfumato.queries.release.display import plain_rows, printable, shown
 
 __all__ = [
@@ -130,9 +131,8 @@ def release_table(answer: pa.Table, keys: Collection[str] = ()) -> Table:
     table = plain_table([title for title, _ in columns], right=right)
     for values in plain_rows(answer):
         row = dict(zip(answer.column_names, values, strict=True))
-        names = {key: named(row[key]) for key in keys if key in row}
         cells = [
-            (names.get(p[0]) or shown(row[p[0]])) if len(p) == 1 else interval(row[p[0]], row[p[1]])
+            (named if p[0] in keys else shown)(row[p[0]]) if len(p) == 1 else interval(row[p[0]], row[p[1]])
             for _, p in columns
         ]
         table.add_row(*(Text(cell) for cell in cells))
@@ -158,6 +158,5 @@ def _is_number(kind: Any) -> bool:
 
 def wide_console(file: IO[str] | None = None) -> Console:
     """Return a console that cuts nothing off where no terminal is behind it; standard output by default."""
-    out = sys.stdout if file is None else file
-    terminal = out is not None and out.isatty()
+    terminal = is_terminal(sys.stdout if file is None else file)
     return Console(file=file, highlight=False, width=None if terminal else _UNLIMITED)

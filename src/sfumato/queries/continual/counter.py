@@ -41,7 +41,7 @@ from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.sql_text import name_sql
 from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.release.display import plain_values
+from sfumato.queries.release.display import plain_rows
 
 __all__ = ["Counter", "CounterRelease", "open_counter"]
 
@@ -138,7 +138,7 @@ class CounterRelease:
         table = self.to_arrow(intervals=True, level=level)
         columns = [table[each].to_numpy() for each in (name, f"{name}_lower", f"{name}_upper")]
         begins = [self.schedule.begin(step) for step in range(self.periods)]
-        groups = list(zip(*map(plain_values, self.keys.columns), strict=True))
+        groups = list(plain_rows(self.keys))
         ax = axes(ax)
         for place in range(min(most, max(1, len(groups)))):
             sums, lower, upper = (column[place :: max(1, len(groups))] for column in columns)
