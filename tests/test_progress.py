@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sfumato import _progress
-from sfumato._progress import shown_progress, shown_steps
+from sfumato._progress import is_terminal, shown_progress, shown_steps
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from tests.run_time import run_time
@@ -89,7 +89,17 @@ def test_where_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         with shown_progress(given, "blocks") as show:
             show(1, 3)
         assert ("blocks" in stream.getvalue()) == shown
+        goes_away = stream.getvalue().endswith("\x1b[2K")
+        assert goes_away == (shown and stream.isatty())
         assert ("1/3" in stream.getvalue()) == shown
+
+
+def test_a_stream_that_is_closed_or_absent_is_no_terminal() -> None:
+    closed = io.StringIO()
+    closed.close()
+    assert is_terminal(Terminal())
+    assert not is_terminal(closed)
+    assert not is_terminal(None)
 
 
 def test_no_name_is_markup_or_steers_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,7 @@ def test_what_was_filled_in_stands_in_the_form_and_nowhere_else(
     shown = {key: value for key, value in fields.items() if key not in HIDDEN or path == "/grants/grant"}
     same = [form for action, form in _forms(reply) if action == path]
     assert any({key: form.get(key) for key in shown} == shown for form in same), same
+    assert ODD not in [text for action, form in _forms(reply) if action != path for text in form.values()]
     boxes = BOXES.get(path, set())
     assert all(boxes & set(form) == boxes & set(fields) for form in same)
     assert sum(form.get(key) == ODD for form in same for key in form) == sum(
@@ -158,6 +159,9 @@ def test_where_the_form_cannot_be_shown_either_the_first_message_stands(office: 
     assert '<a href="/ask">Back</a>' in reply.text
     reply = office.post("rita", "/review/9/return", {"comment": "x"})
     assert reply.status == 404
+    reply = office.post("rita", "/review/9/approve", {"statement": "{}", "signature": "00"})
+    assert reply.status == 400
+    assert "<h1>Not done</h1>" in reply.text
 
 
 def test_a_screen_without_a_form_leads_back(office: Office) -> None:
